@@ -241,8 +241,11 @@ def test_azure_signs_people_in_only_if_the_page_does_not() -> None:
 
 def test_hooks_need_what_the_documentation_asks_for() -> None:
     project = yaml.safe_load((ROOT / "azure.yaml").read_text())
-    unless_private = 'test "${ORC_PRIVATE_NETWORK:-none}" != none || make provision'
-    assert project["hooks"] == {"postprovision": {"shell": "sh", "run": unless_private}}
+    unless_private = '{ test "${ORC_PRIVATE_NETWORK:-none}" != none || make provision; }'
+    assert project["hooks"] == {
+        "preprovision": {"shell": "sh", "run": "sh infra/sign-in.sh create"},
+        "postprovision": {"shell": "sh", "run": f"sh infra/sign-in.sh return && {unless_private}"},
+    }
     assert re.fullmatch(r">= \d+\.\d+\.\d+", project["requiredVersions"]["azd"])
     asked = (ROOT / "docs" / "azure.md").read_text()
     assert project["requiredVersions"]["azd"].removeprefix(">= ") in asked
