@@ -176,9 +176,11 @@ def test_the_lock_names_only_the_public_index() -> None:
     assert {file["url"].split("/")[2] for file in files} == {"files.pythonhosted.org"}
 
 
-def test_the_preferred_python_is_the_one_that_azure_runs() -> None:
-    version = (ROOT / ".python-version").read_text().strip()
+def test_the_preferred_python_is_the_one_that_azure_runs_and_no_other_is_refused() -> None:
+    [version] = re.findall(r"call FIND_PYTHON,([\d.]+) \d", (ROOT / "Makefile").read_text())
     assert f"version: '{version}'" in (ROOT / "infra" / "modules" / "api.bicep").read_text()
+    # With this file, `uv sync` and pyenv want its version, and uv downloads it.
+    assert not (ROOT / ".python-version").exists()
 
 
 def page_texts(file: Path) -> list[str]:
