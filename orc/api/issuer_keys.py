@@ -14,6 +14,7 @@ import jwt
 
 from orc.settings import Settings
 from orc_core.errors import DependencyDown, InvalidInput, NotAuthenticated
+from orc_core.infra.keys import CLOCK_SKEW_SECONDS
 
 RENEWAL_SECONDS = 240.0
 """Age of the keys from which they are fetched again while requests go on."""
@@ -33,8 +34,6 @@ ADDRESSES = frozenset(
 )
 """What of a description is followed."""
 ALGORITHMS = ["RS256", "ES256"]
-CLOCK_SKEW_SECONDS = 60
-"""How far the clock of an issuer may differ from this machine's."""
 _KINDS = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 """Types of tokens that say who is calling. An issuer signs others too, such as notices of sign-outs."""
 Description = dict[str, Any]

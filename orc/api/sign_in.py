@@ -14,11 +14,12 @@ import jwt
 from fastapi import Request
 
 from orc.api.claims import ClaimNames, principal_of
-from orc.api.issuer_keys import CLOCK_SKEW_SECONDS, Description, Issuer
+from orc.api.issuer_keys import Description, Issuer
 from orc.api.origins import is_loopback
 from orc.identity import Principal
 from orc.settings import Settings
 from orc_core.errors import DependencyDown, InvalidInput, NotAuthenticated
+from orc_core.infra.keys import CLOCK_SKEW_SECONDS
 
 if TYPE_CHECKING:
     from authlib.integrations.httpx_client import AsyncOAuth2Client

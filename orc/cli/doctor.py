@@ -81,6 +81,8 @@ async def examine(settings: Settings, console: Console) -> bool:
         if settings.has_model:
             window = settings.context_window or app.model_facts.window(app.models.names)
             answers = await report_model(app.models.writer, window, settings.server, say)
+            if not answers:
+                say(f"    to do: {_ADVICE['model']}")
         if not settings.azure_services:
             findings = list((await app.library.compared()).findings)
     report(findings, console)

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from email.utils import mktime_tz, parsedate_tz
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from orc.tools.mcp_messages import CallResult, Listing, McpMessage, McpRequest, RefusedRequest, messages_of
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
 from orc_core.errors import DependencyDown, InvalidInput, OrcError, error_named
+from orc_core.infra.keys import CLOCK_SKEW_SECONDS
 from orc_core.infra.resilience import CircuitBreaker, CircuitOpen
 from orc_core.infra.telemetry.calls import tool_step
 from orc_core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
@@ -133,16 +135,21 @@ class McpToolGateway:
         return await call()
 
     async def ping(self) -> None:
-        """Raise DependencyDown unless the server answers."""
+        """Raise DependencyDown unless the server answers, with a clock like ours."""
         health = self._url.removesuffix("/mcp") + "/health"
         try:
             get = self._http.get(health, allow_redirects=False)
             async with asyncio.timeout(CONNECT_SECONDS), get as response:
                 if response.status != HTTPStatus.OK:
                     raise aiohttp.ClientConnectionError(f"status {response.status}")
+                date = parsedate_tz(response.headers.get("date", ""))
         except (aiohttp.ClientError, TimeoutError) as exc:
             self._connector.clear_dns_cache()  # the server may be back at another address
             raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
+        # It would take our tokens for expired, or for issued in the future.
+        if date and abs(ahead := mktime_tz(date) - time.time()) > CLOCK_SKEW_SECONDS:
+            problem = f"The clock of the tools server differs from ours by {ahead:+.0f} s."
+            raise DependencyDown(problem, dependency="mcp_server", code="tool_refused")
 
     async def _until_back(self) -> None:
         """Wait for a server that restarts, up to the time that a restart takes."""

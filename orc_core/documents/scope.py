@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from orc_core.documents.places import Access, Accessible, Place, PlaceType, session_place
 from orc_core.errors import InvalidInput, NotAuthenticated, UnsafeName
-from orc_core.infra.keys import Keys
+from orc_core.infra.keys import CLOCK_SKEW_SECONDS, Keys
 from orc_core.models import Document, Record
 from orc_core.names import Owner
 
@@ -117,7 +117,7 @@ def _expiry_of(claims: Mapping[str, object]) -> int:
     issued_at, expires_at = claims["iat"], claims["exp"]
     if not isinstance(issued_at, int) or not isinstance(expires_at, int) or "nbf" in claims:
         raise ValueError("no times, or another one that this version does not read")
-    if issued_at > time.time():
+    if issued_at > time.time() + CLOCK_SKEW_SECONDS:
         raise ValueError("issued in the future")
     if (claims["iss"], claims["aud"]) != (ISSUER, AUDIENCE):
         raise ValueError("of another issuer, or for another audience")

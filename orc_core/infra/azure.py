@@ -66,7 +66,7 @@ def error_translator(dependency: str, name: str) -> Callable[[Exception], OrcErr
         brief = status is None or status in RETRYABLE_STATUS
         if isinstance(exc, ClientAuthenticationError) and brief:
             # The token service was unreachable or busy.
-            return down(f"No token could be obtained for {name}. Try again shortly.")
+            return down(f"No token could be obtained for {name}. Try again shortly, or run `az login`.")
         if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
             advice = "check its role assignments, its firewall and the key."
             return misconfigured(f"{name} refused our identity: {advice}")

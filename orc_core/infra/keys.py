@@ -18,6 +18,8 @@ from orc_core.infra.settings import StorageSettings
 ALGORITHM = "HS256"
 KEY_BYTES = 48
 MIN_KEY_CHARACTERS = 32
+CLOCK_SKEW_SECONDS = 60
+"""How far the clock of who signs may differ from that of who verifies."""
 PRESENT, SECOND, LASTING = KEY_FILES = ("scope.key", "second.key", "derivation.key")
 """Files of the data directory."""
 _SIGNED = jwt.PyJWS([ALGORITHM])

@@ -10,9 +10,11 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -20,6 +22,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from devkit.doubles.openai_double import Failure, OpenAIDouble, serving
 from devkit.issuer import issuing
 from devkit.remembered_turns import ask
 from orc import __version__
@@ -494,6 +497,60 @@ def test_the_doctor_says_which_settings_lead_to_a_model_that_is_away(
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     assert "The model cannot be reached. Try again shortly. Check ORC_MODEL" in orc("doctor").stdout
+
+
+class WebPage(BaseHTTPRequestHandler):
+    """A web server that answers everything with a page."""
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<html>Welcome</html>")
+
+    def do_POST(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """It is quiet."""
+
+
+@pytest.mark.parametrize(
+    ("path", "failure", "says"),
+    [
+        ("/v1", Failure(status=404, code="DeploymentNotFound"), "no such model"),
+        ("", None, "which often ends in /v1"),
+        ("web page", None, "cannot be read"),
+        ("/v1", Failure(status=429), "too many requests"),
+    ],
+    ids=["wrong name", "no /v1", "web page", "busy"],
+)
+def test_the_doctor_calls_no_model_ok_that_cannot_answer(
+    path: str, failure: Failure | None, says: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    double = OpenAIDouble()
+    if failure:
+        double.responder = lambda _: failure
+    web = ThreadingHTTPServer(("127.0.0.1", 0), WebPage)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("ORC_ADVANCED", '{"model_retries": 0}')
+    with serving(double) as url:
+        api = (
+            f"http://127.0.0.1:{web.server_port}/v1" if path == "web page" else url.removesuffix("/v1") + path
+        )
+        monkeypatch.setenv("OPENAI_BASE_URL", api)
+        result = orc("doctor")
+    web.shutdown()
+    web.server_close()
+    lines = result.stdout.splitlines()
+    at = lines.index("no  model: does not answer")
+    assert says in lines[at + 1]
+    assert any(
+        line.startswith("    to do: Check ORC_MODEL or ORC_CHAT_MODEL, OPENAI_BASE_URL") for line in lines
+    )
+    assert result.exit_code == 1
 
 
 def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

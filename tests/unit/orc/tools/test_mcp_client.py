@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,13 @@ def tools_app(stopped: asyncio.Event) -> Starlette:
     async def health(_request: Request) -> Response:
         return JSONResponse({})
 
+    async def health_elsewhen(request: Request) -> Response:
+        at = time.time() + int(request.path_params["seconds"])
+        return JSONResponse({}, headers={"date": formatdate(at, usegmt=True)})
+
     app = server.streamable_http_app(stateless_http=True)
     app.router.routes.append(Route("/health", health))
+    app.router.routes.append(Route("/ahead/{seconds}/health", health_elsewhen))
     app.router.routes.append(Route("/moved/health", RedirectResponse("/health")))
     return app
 
@@ -96,7 +102,7 @@ def tools_app(stopped: asyncio.Event) -> Starlette:
 async def tools(port: int) -> AsyncIterator[FailingApp]:
     """A tools server on this port."""
     app = FailingApp(tools_app(stopped := asyncio.Event()), stopped)
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=0)
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=0, date_header=False)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", port)) as listener:
         serving = asyncio.create_task(server.serve([listener]))
@@ -392,6 +398,18 @@ async def test_a_health_check_that_is_redirected_is_no_answer() -> None:
         gateway._url = gateway._url.replace("/mcp", "/moved/mcp")
         with pytest.raises(DependencyDown):
             await gateway.ping()
+
+
+@pytest.mark.parametrize(("seconds", "is_like_ours"), [(-90, False), (-30, True), (30, True), (90, False)])
+async def test_a_server_whose_clock_refuses_our_tokens_is_named_so(seconds: int, is_like_ours: bool) -> None:
+    async with both() as (_, gateway):
+        gateway._url = gateway._url.replace("/mcp", f"/ahead/{seconds}/mcp")
+        if is_like_ours:
+            await gateway.ping()
+            return
+        with pytest.raises(DependencyDown, match="clock of the tools server differs from ours by") as raised:
+            await gateway.ping()
+    assert abs(int(raised.value.message.split()[-2]) - seconds) <= 1
 
 
 async def test_proxies_and_passwords_of_the_environment_are_not_used(

@@ -30,6 +30,7 @@ def test_what_passes_may_be_repeated(failure: Exception) -> None:
     ours = translate(failure)
     assert isinstance(ours, DependencyDown)
     assert (ours.retryable, ours.code) == (True, DependencyDown.code)
+    assert ("az login" in ours.message) == isinstance(failure, ClientAuthenticationError)
 
 
 def test_too_many_requests_are_no_outage() -> None:
