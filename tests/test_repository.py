@@ -222,6 +222,18 @@ def test_ci_and_the_dev_container_call_targets_that_exist(file: str) -> None:
     assert called - {"python", "matrix"} <= make_targets()
 
 
+def test_each_action_is_one_commit_and_newer_versions_of_all_that_is_pinned_are_proposed() -> None:
+    workflows = "".join(file.read_text() for file in (ROOT / ".github/workflows").glob("*.yml"))
+    used = re.findall(r"uses: (.*)", workflows)
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+    proposed = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text())["updates"]
+    assert {each["package-ecosystem"] for each in proposed} == {"uv", "npm", "docker", "github-actions"}
+    for each in proposed:
+        for folder in each.get("directories", [each.get("directory")]):
+            assert (ROOT / folder.strip("/")).is_dir()
+
+
 def test_ci_tests_every_supported_python() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     assert workflow["jobs"]["pythons"]["strategy"]["matrix"]["python"] == list(PYTHONS)
