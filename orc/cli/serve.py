@@ -94,7 +94,8 @@ def greet(settings: Settings, console: Console, looking: asyncio.Task[list[str]]
     from orc.api import PREFIX
     from orc_core.llm.factory import describe
 
-    here = f"http://{settings.host}:{settings.port}"
+    # No browser opens the address of all interfaces.
+    here = f"http://{settings.host.replace('0.0.0.0', '127.0.0.1')}:{settings.port}"
     page, base = f"{(settings.public_url or here).rstrip('/')}/", f"{here}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
     say(f"\nOpen [bold]{page}[/] in a browser to ask your documents.")
@@ -106,7 +107,7 @@ def greet(settings: Settings, console: Console, looking: asyncio.Task[list[str]]
         say(line)
     say("\nOr try, in another terminal:")
     # The sample is part of a checkout and not of an installed package.
-    sample = f'{SAMPLE} "How many days of leave are there?"'
+    sample = f'{SAMPLE} "How many days of annual leave does a new employee get?"'
     asked = sample if SAMPLE.is_file() else 'report.pdf "What is the report about?"'
     say(f"  {_program()} ask {asked}")
     say(f"  curl -s {base}/ready\n")

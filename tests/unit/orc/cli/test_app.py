@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -237,6 +238,22 @@ def test_the_example_after_the_start_names_a_file_that_is_there(
     greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
     assert (str(SAMPLE) in printed.getvalue()) is is_checkout
     assert " ask " in printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("settings", "page"),
+    [
+        ({}, "http://127.0.0.1:7071/"),
+        ({"host": "0.0.0.0"}, "http://127.0.0.1:7071/"),
+        ({"host": "0.0.0.0", "public_url": "https://orc.example.com"}, "https://orc.example.com/"),
+    ],
+)
+def test_the_address_after_the_start_is_one_that_a_browser_opens(
+    settings: dict[str, Any], page: str, tmp_path: Path
+) -> None:
+    printed = io.StringIO()
+    greet(Settings(data_dir=tmp_path, port=7071, **settings), Console(file=printed, width=300))
+    assert f"Open {page} in a browser" in printed.getvalue()
 
 
 @pytest.mark.parametrize("is_active", [True, False])
