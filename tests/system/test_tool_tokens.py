@@ -1,7 +1,11 @@
 """Who may call the tools server: only the bearer of a scope token that verifies."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -107,3 +111,20 @@ def test_a_rebound_name_or_a_foreign_page_is_turned_away(header: dict[str, str],
 
 def test_only_the_owner_of_the_account_can_read_the_key(orc: System) -> None:
     assert (orc.data_dir / "scope.key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_the_doctor_of_another_machine_needs_the_key_of_the_deployment(
+    has_key: bool, orc: System, tmp_path: Path
+) -> None:
+    settings = {"ORC_DATA_DIR": str(tmp_path), "MCP_SERVER_URL": orc.mcp_url, "COLUMNS": "300"}
+    if has_key:
+        settings["ORC_SCOPE_SIGNING_KEY"] = (orc.data_dir / "scope.key").read_text()
+    doctor = [sys.executable, "-m", "orc", "doctor"]
+    said = subprocess.run(
+        doctor, env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    ).stdout
+    mark, others = ("ok", "no") if has_key else ("no", "ok")
+    assert f"{mark}  mcp_server: " in said
+    assert f"{others}  mcp_server: " not in said
+    assert ("The tools server refused the call." in said) is not has_key
