@@ -49,10 +49,7 @@ class Session(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key of a user without its secret. `last_used` is a day; None: it never was.
-
-    It is accepted below the path `only`, or everywhere.
-    """
+    """A key of a user without its secret; `last_used` is a day, `only` the path that it is for."""
 
     key_id: str
     name: str

@@ -54,9 +54,7 @@ class SignInFlow:
 
     def __init__(self, settings: Settings) -> None:
         if not (settings.oidc_client_id and settings.public_url):
-            raise InvalidInput(
-                "ORC_AUTH_MODE=oidc needs ORC_JWT_ISSUER, ORC_OIDC_CLIENT_ID and ORC_PUBLIC_URL."
-            )
+            raise InvalidInput("ORC_AUTH_MODE=oidc needs ORC_JWT_ISSUER, ORC_OIDC_CLIENT_ID, ORC_PUBLIC_URL.")
         self.origin = origin_of(settings.public_url)
         self.session_seconds = settings.session_hours * 3600
         self._client_id, self._scope = settings.oidc_client_id, settings.oidc_scope
@@ -81,7 +79,8 @@ class SignInFlow:
     async def begin(self, place: str) -> tuple[str, Attempt]:
         """Where the browser goes to sign in. Raises DependencyDown if the identity provider is away."""
         description = await self._issuer.keys.description()
-        attempt = Attempt(_random(), _random(), _random(), place if _PLACE.fullmatch(place) else "/")
+        marks = (secrets.token_urlsafe(32) for _ in range(3))
+        attempt = Attempt(*marks, place=place if _PLACE.fullmatch(place) else "/")
         async with await self._client(description) as client:
             address, _ = client.create_authorization_url(
                 _endpoint(description, "authorization_endpoint"),
@@ -172,10 +171,6 @@ class SignInFlow:
             # A token that lasts for a minute is used at once, and not renewed.
             leeway=0,
         )
-
-
-def _random() -> str:
-    return secrets.token_urlsafe(32)
 
 
 def _joined(claims: dict[str, Any], response: httpx2.Response) -> dict[str, Any]:

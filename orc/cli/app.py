@@ -5,6 +5,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -103,9 +104,7 @@ def ask(
     if folders := [path for path in files if _is(Path.is_dir, path)]:
         _fail(f'{folders[0]} is a folder. Name the files: orc ask {folders[0] / "*"} "What is ...?"')
     if missing := [str(path) for path in files if not _is(Path.is_file, path)]:
-        _fail(
-            f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes."
-        )
+        _fail(f"There is no file {', '.join(missing)}. Give documents first, then the question in quotes.")
     if not files or _is(Path.is_file, Path(question)):
         _fail('Give the documents first, then the question in quotes: orc ask report.pdf "What is ...?"')
     from orc.cli.ask import ask_once
@@ -147,7 +146,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="the zip file to write; it must not exist")],
 ) -> None:
     """Write the database, the documents and the keys to one zip file. Orc may be running."""
-    made = _run(lambda settings: _embedded(settings, lambda: back_up(settings.data_dir, file)))
+    made = _run(partial(_embedded, lambda folder: back_up(folder, file)))
     out.print(f"{file}: the database and {_documents_of(made)}. Keep it secret: it holds the signing keys.")
 
 
@@ -159,11 +158,7 @@ def restore(
     ] = False,
 ) -> None:
     """Make the data directory from a backup, after checking every file of it. Orc must not be running."""
-    made, aside = _run(
-        lambda settings: _embedded(
-            settings, lambda: restore_backup(file, settings.data_dir.absolute(), force=force)
-        )
-    )
+    made, aside = _run(partial(_embedded, lambda folder: restore_backup(file, folder, force=force)))
     out.print(f"Restored the database and {_documents_of(made)}, as of {made.created_at:%Y-%m-%d %H:%M} UTC.")
     if aside is not None:
         out.print(f"The former data is in {aside}.")
@@ -173,13 +168,13 @@ def _documents_of(manifest: Manifest) -> str:
     return f"{manifest.documents} document{'s' if manifest.documents != 1 else ''}"
 
 
-async def _embedded(settings: Settings, work: Callable[[], Result]) -> Result:
+async def _embedded(work: Callable[[Path], Result], settings: Settings) -> Result:
     """Run work on the data directory. Raises InvalidInput if a service keeps a part of the data."""
     if settings.azure_services:
         raise InvalidInput(
             f"{', '.join(settings.azure_services)} keeps a part of the data: use the backups of Azure."
         )
-    return await asyncio.to_thread(work)
+    return await asyncio.to_thread(work, settings.data_dir.absolute())
 
 
 @app.command()

@@ -46,9 +46,7 @@ async def ask_once(
             err.print(f"{path.name}: {exc.message}", markup=False)
             continue
         if name in named:
-            raise InvalidInput(
-                f"{named[name]} and {path} would both be stored as {name}. Rename one of them."
-            )
+            raise InvalidInput(f"{named[name]} and {path} would both be stored as {name}. Rename one.")
         named[name] = path
     async with opened(settings, "orc-ask", len(files)) as (app, tools_are_up):
         owner = CALLER.owner_of(str(uuid.uuid4()))

@@ -197,9 +197,7 @@ async def _plan_by_model(
 ) -> Decision:
     """The plan of the model. `is_searched` says that a search has found nothing."""
     if run.context.budget.calls_left == 1 and not state.blob_names:
-        return fallback_plan(
-            "The only model call left is for the answer.", state, sources, run.context.settings
-        )
+        return fallback_plan("The last model call is for the answer.", state, sources, run.context.settings)
     intents, seconds = intents_of(run.context.settings), run.context.settings.planner_seconds
     try:
         prompt = planning_prompt(state, sources, intents, run, language)

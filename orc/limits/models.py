@@ -169,9 +169,8 @@ class RateLimit:
         """Count `amount`; raises RateLimited, with the time to wait, if it does not fit."""
         if self.window is None or self._store is None:
             return None
-        taken = await self._store.take(
-            caller.organization_id, caller.user_id, self._name, amount, self.window
-        )
+        user = (caller.organization_id, caller.user_id)
+        taken = await self._store.take(*user, self._name, amount, self.window)
         if not taken.is_allowed:
             hours = f"{self.window.seconds // 3600} hours" if self.window.seconds > 3600 else "hour"
             error = RateLimited(
@@ -185,9 +184,8 @@ class RateLimit:
     async def give_back(self, caller: Principal, amount: int = 1) -> None:
         """Take off what was counted and not used."""
         if self.window is not None and self._store is not None:
-            await self._store.give_back(
-                caller.organization_id, caller.user_id, self._name, amount, self.window
-            )
+            user = (caller.organization_id, caller.user_id)
+            await self._store.give_back(*user, self._name, amount, self.window)
 
     async def give_back_failed(self, caller: Principal) -> None:
         """Take off one that was counted and failed, as often within the window as the limit has.
@@ -197,7 +195,7 @@ class RateLimit:
         if self.window is not None and self._store is not None:
             user = (caller.organization_id, caller.user_id)
             if (await self._store.take(*user, f"{self._name}.failed", 1, self.window)).is_allowed:
-                await self._store.give_back(*user, self._name, 1, self.window)
+                await self.give_back(caller)
 
     @asynccontextmanager
     async def counted(self, caller: Principal, amount: int = 1) -> AsyncIterator[Taken | None]:

@@ -246,9 +246,7 @@ class Summarizer:
             async with asyncio.timeout(self._seconds):
                 form = await self._model.structured(asked, CondensedTurns, budget=CallBudget(MOST_CALLS))
         except (OrcError, TimeoutError) as exc:
-            logger.warning(
-                "old turns stay as they are, the model did not condense them: %s", type(exc).__name__
-            )
+            logger.warning("old turns stay whole, the model did not condense them: %s", type(exc).__name__)
             return None
         points = self._points(form, turns)
         if not points:

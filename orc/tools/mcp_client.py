@@ -148,8 +148,7 @@ class McpToolGateway:
             raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
         # It would take our tokens for expired, or for issued in the future.
         if date and abs(ahead := mktime_tz(date) - time.time()) > CLOCK_SKEW_SECONDS:
-            problem = f"The clock of the tools server differs from ours by {ahead:+.0f} s."
-            raise DependencyDown(problem, dependency="mcp_server", code="tool_refused")
+            raise DependencyDown(f"Its clock differs from ours by {ahead:+.0f} s.", dependency="mcp_server")
 
     async def _until_back(self) -> None:
         """Wait for a server that restarts, up to the time that a restart takes."""

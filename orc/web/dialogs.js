@@ -67,9 +67,7 @@ function ApiKeys() {
       end: () => { send("DELETE", `/keys/${key.key_id}`).then(load, report); },
     }))),
     made && h(Once, { label: t("api_keys.made"), secret: made, words: t("api_keys.copy"), copied: t("api_keys.copied") }),
-    h("form", { onSubmit: make },
-      h("label", { class: "field" }, t("api_keys.name"),
-        h("input", { value: name, required: true, maxLength: 100, onInput: (event) => setName(event.currentTarget.value) })),
+    h("form", { onSubmit: make }, h("label", { class: "field" }, t("api_keys.name"), h("input", { value: name, required: true, maxLength: 100, onInput: (event) => setName(event.currentTarget.value) })),
       h(Choice, { label: t("api_keys.only"), value: only, options: ["", "v1", "mcp"].map((each) => /** @type {[string, string]} */ ([each, t(`api_keys.only.${each || "all"}`)])), onChange: setOnly }),
       h("button", { type: "submit" }, t("api_keys.make"))));
 }

@@ -148,9 +148,7 @@ def reported_usage(messages: Sequence[AIMessage]) -> Usage | None:
 
     The tokens of a model's reasoning are among those of its output.
     """
-    reported = next(
-        (message.usage_metadata for message in reversed(messages) if message.usage_metadata), None
-    )
+    reported = next((each.usage_metadata for each in reversed(messages) if each.usage_metadata), None)
     if reported is None or min(reported["input_tokens"], reported["output_tokens"]) < 0:
         return None
     reasoning = (reported.get("output_token_details") or {}).get("reasoning") or 0

@@ -147,9 +147,7 @@ class Tesseract:
         output = await self._run("--list-langs") or b""
         installed = set(output.decode(errors="replace").split())
         if missing := sorted(set(self._languages.split("+")) - installed):
-            raise _down(
-                f"Tesseract lacks the language {missing[0]}; install its data or set ORC_OCR_LANGUAGES"
-            )
+            raise _down(f"Tesseract lacks the language {missing[0]}; install it, or set ORC_OCR_LANGUAGES")
         self._checked = True
 
     async def close(self) -> None:

@@ -15,9 +15,7 @@ from orc_core.errors import Forbidden, NotFound
 router = APIRouter(prefix="/keys", tags=["keys"])
 
 
-Only = Annotated[
-    Literal["v1", "mcp"] | None, Field(description="the path below which it is accepted; null: all")
-]
+Only = Annotated[Literal["v1", "mcp"] | None, Field(description="the path that it is for; null: all")]
 
 
 class KeyRequest(BaseModel):
