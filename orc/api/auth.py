@@ -159,7 +159,7 @@ class SignedIn:
     async def identify(self, request: Request) -> Principal:
         provider: AppProvider = request.app.state.provider
         if (token := bearer_token(request) or "").startswith(KEY_PREFIX):
-            path = request.scope["path"].split("/")[1]
+            path = request.scope["path"].removeprefix("/api").removeprefix("/").partition("/")[0]
             if (owner := await (await provider.get()).credentials.key_owner(token, path)) is None:
                 raise NotAuthenticated("The key is not valid here, or not any more.")
             return owner

@@ -84,12 +84,12 @@ async def test_a_key_for_one_interface_is_refused_at_all_others(only: str, app: 
     transport = httpx.ASGITransport(app)
     statuses = {}
     async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, headers=headers) as program:
-        for path in ("/v1/models", "/mcp", "/api/me", "/api/conversations", "//v1/models", "/v1x", "/"):
+        for path in ("/v1/models", "/api/v1/models", "/mcp", "/api/me", "/api", "//v1/models", "/v1x", "/"):
             statuses[path] = (await program.get(path)).status_code
         everything = await program.request("DELETE", f"/api/keys/{made.json()['key_id']}")
     assert statuses.pop("/") == 200  # the page, which everyone may load
     assert {path for path, status in statuses.items() if status != 401} == {
-        path for path in statuses if path in ("/v1/models", "/mcp") and path.startswith(f"/{only}")
+        path for path in ("/v1/models", "/api/v1/models", "/mcp") if f"/{only}" in path
     }
     assert everything.status_code == 401
     assert (await ada.orc.post("/api/keys", json={"name": "wrong", "only": "api"})).status_code == 422
