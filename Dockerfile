@@ -14,6 +14,8 @@ RUN /opt/orc/bin/pip install --no-cache-dir --no-deps .
 FROM ${PYTHON_IMAGE}
 # Tesseract reads scanned pages. One package for each language: tesseract-ocr-fra, tesseract-ocr-spa, ...
 ARG OCR_PACKAGES="tesseract-ocr tesseract-ocr-deu tesseract-ocr-fra"
+# Debian's mirrors have the newest version of a package only.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ${OCR_PACKAGES} \
     && rm -rf /var/lib/apt/lists/* \
