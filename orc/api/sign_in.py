@@ -79,8 +79,8 @@ class SignInFlow:
     async def begin(self, place: str) -> tuple[str, Attempt]:
         """Where the browser goes to sign in. Raises DependencyDown if the identity provider is away."""
         description = await self._issuer.keys.description()
-        marks = (secrets.token_urlsafe(32) for _ in range(3))
-        attempt = Attempt(*marks, place=place if _PLACE.fullmatch(place) else "/")
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        attempt = Attempt(state, nonce, verifier, place if _PLACE.fullmatch(place) else "/")
         async with await self._client(description) as client:
             address, _ = client.create_authorization_url(
                 _endpoint(description, "authorization_endpoint"),
