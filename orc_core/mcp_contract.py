@@ -358,6 +358,7 @@ class SummaryResult(DocumentOrigin):
     filename: str
     pages: int
     method: str = Field(description="`extractive`, or the name of the model")
+    note: str = Field(default="", description="what was made without the model, and why")
     summary: str
 
 

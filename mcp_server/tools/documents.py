@@ -114,6 +114,7 @@ class DocumentContents:
             filename=document.blob_name,
             pages=document.pages,
             method=analysis.method,
+            note=analysis.note,
             summary=analysis.summary,
         )
 
@@ -136,10 +137,11 @@ class DocumentContents:
                 pages=[scope_filter.page_text(scope, document, page) for page in pages],
             )
         analysis = await self._finished_analysis(document)
+        reason = f"The whole text has {length} characters, over the limit of {most}; this is its summary."
         return ContentResult(
             **shared,
             kind="detailed_summary",
-            reason=f"The whole text has {length} characters, over the limit of {most}; this is its summary.",
+            reason=f"{reason} {analysis.note}".rstrip(),
             detailed_summary=analysis.detailed_summary,
         )
 
@@ -151,7 +153,7 @@ class DocumentContents:
         if analysis is not None and analysis.status is AnalysisStatus.FAILED:
             reason = analysis.reason or "The analysis failed."
             message = f'There is no summary of "{document.blob_name}": {reason}'
-            raise ToolFailed(message, code=SUMMARY_FAILED)
+            raise ToolFailed(f"{message} {INSTEAD}", code=SUMMARY_FAILED)
         is_indexed = document.status is DocumentStatus.COMPLETED
         if is_indexed and analysis is not None and analysis.is_done:
             return analysis

@@ -249,7 +249,8 @@ class DocumentAnalyses:
 
     async def copy(self, source: Document, target: Document) -> bool:
         found = await self._get(source)
-        if found is None or not found.is_done or found.etag != source.etag:
+        # What has a note was made in part without the model, which is asked again for the same bytes.
+        if found is None or not found.is_done or found.note or found.etag != source.etag:
             return False
         await self._store.copy(found.document_id, found.taken_over_by(target))
         return True

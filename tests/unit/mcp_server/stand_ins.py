@@ -108,7 +108,12 @@ class Analyses(AnalysisStore):
     """The SQLite store, with a short way to fill it."""
 
     async def analysed(
-        self, document: Document, *pages: PageAnalysis, etag: str = "v1", method: str = "a-model"
+        self,
+        document: Document,
+        *pages: PageAnalysis,
+        etag: str = "v1",
+        method: str = "a-model",
+        note: str = "",
     ) -> None:
         """Store a finished analysis of the document."""
         analysis = DocumentAnalysis(
@@ -116,6 +121,7 @@ class Analyses(AnalysisStore):
             etag=etag,
             status=AnalysisStatus.DONE,
             method=method,
+            note=note,
             summary="It is about the quay.",
             detailed_summary="Page 1: the quay.",
         )

@@ -2,7 +2,13 @@
 
 import pytest
 
-from mcp_server.tools.documents import NOT_READY, SUMMARY_FAILED, DocumentContents, content_as_text
+from mcp_server.tools.documents import (
+    INSTEAD,
+    NOT_READY,
+    SUMMARY_FAILED,
+    DocumentContents,
+    content_as_text,
+)
 from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis
 from orc_core.errors import NoReadableDocument, OrcError
 from orc_core.models import Document, DocumentStatus
@@ -29,6 +35,16 @@ async def test_a_summary_is_given_once_it_is_made(
     await analyses.analysed(document)
     found = await contents.summary(scope_of(document), document.document_id)
     assert (found.summary, found.method, found.filename) == ("It is about the quay.", "a-model", "a.pdf")
+    assert found.note == ""
+
+
+async def test_what_was_made_without_the_model_is_said_of_it(
+    contents: DocumentContents, library: FakeLibrary, analyses: Analyses
+) -> None:
+    document, why = library.add("a.pdf", LONG), "The model could not read 1 of 9 pages."
+    await analyses.analysed(document, note=why)
+    assert (await contents.summary(scope_of(document), document.document_id)).note == why
+    assert why in (await contents.content(scope_of(document), document.document_id, None, unheard)).reason
 
 
 @pytest.mark.parametrize("status", [DocumentStatus.UPLOADED, DocumentStatus.PROCESSING])
@@ -40,6 +56,7 @@ async def test_a_summary_is_blocked_until_the_document_is_completed(
     refused = await refusal(contents, document)
     assert (refused.code, refused.retryable) == (NOT_READY, True)
     assert status in refused.message
+    assert INSTEAD in refused.message, "documents_analyze reads it meanwhile"
 
 
 @pytest.mark.parametrize("analysis", [None, AnalysisStatus.PENDING, AnalysisStatus.RUNNING, "earlier bytes"])
@@ -69,6 +86,7 @@ async def test_failed_summary_is_not_retryable(
     refused = await refusal(contents, document)
     assert (refused.code, refused.retryable) == (SUMMARY_FAILED, False)
     assert "The model refused." in refused.message
+    assert INSTEAD in refused.message
 
 
 async def test_a_document_without_text_has_no_summary(

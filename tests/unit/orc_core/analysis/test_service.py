@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from devkit.fakes import scripted
 from devkit.store_pairs import items_here
 from orc_core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
-from orc_core.analysis.service import UNEXPECTED, Analyser, DailyTokens
+from orc_core.analysis.service import UNEXPECTED, Analyser, DailyTokens, DocumentAnalyses
 from orc_core.analysis.store import AnalysisStore
 from orc_core.errors import BudgetExceeded, DependencyDown, Unavailable
 from orc_core.grounding.sources import read_fenced
@@ -210,6 +210,16 @@ async def test_a_page_refused_by_the_model_is_analysed_without_it_and_reported(
     (refused,) = await store.pages("d1", [6])
     assert refused.method == EXTRACTIVE
     assert refused.summary.startswith("Contoso Ltd. owns house number 6")
+
+
+@pytest.mark.parametrize("refuses", [frozenset[int](), frozenset({6})])
+async def test_only_what_the_model_has_read_in_full_counts_for_the_same_bytes_again(
+    refuses: frozenset[int], store: AnalysisStore
+) -> None:
+    await Analyser(store, Reader(refuses=refuses).chat).analyse(document(), PAGES[:8])
+    again = document().model_copy(update={"document_id": "again"})
+    assert await DocumentAnalyses(store).copy(document(), again) is not bool(refuses)
+    assert bool(await store.get([again.document_id])) is not bool(refuses)
 
 
 async def test_the_analysis_of_a_replaced_document_is_not_overwritten(
