@@ -5,8 +5,8 @@ question in its plans.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -83,13 +83,6 @@ FOLLOWING = [
 ]
 
 
-def on_both(cases: Sequence[Any], some: int) -> pytest.MarkDecorator:
-    """Each case without a model, and some of them with one."""
-    pairs = [("offline", case) for case in cases] + [("scripted", case) for case in cases[::some]]
-    names = [f"{engine}: {case if isinstance(case, str) else case.question}" for engine, case in pairs]
-    return pytest.mark.parametrize(("client", "case"), pairs, ids=names, indirect=["client"])
-
-
 @pytest.fixture(scope="module", params=["offline", "scripted"])
 def client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -124,7 +117,7 @@ def check(answer: Json, case: Case, *, total: int) -> None:
 
 
 @pytest.mark.slow
-@on_both(NAMED, 6)
+@pytest.mark.parametrize("case", NAMED, ids=[case.question for case in NAMED])
 def test_a_question_that_names_a_file_is_answered_from_it(
     case: Case, client: httpx.Client, double: OpenAIDouble
 ) -> None:
@@ -147,7 +140,7 @@ def test_a_follow_up_that_names_another_file_is_answered_from_that(
 
 
 @pytest.mark.slow
-@on_both(COMPARING, 4)
+@pytest.mark.parametrize("case", COMPARING)
 def test_a_question_that_compares_reads_all_documents_if_they_fit(
     case: str, client: httpx.Client, double: OpenAIDouble
 ) -> None:

@@ -28,19 +28,25 @@ FILES = [
 QUESTIONS = {
     "en": "Compare both documents|What is this about?|Which of the two is better for us?"
     "|Is there anything unusual in here?|What is the rent?|Who is the minister of tides?"
+    "|What do both cost together in a year?|What has changed lately?|rent notice period|Write them a reply."
     "|What's in lease.txt?|And the other one?",
     "de": "Vergleiche beide Dokumente.|Worum geht es?|Welches Angebot ist besser für uns?"
     "|Fällt dir etwas auf?|Wie hoch ist die Miete?|Wer ist der Minister für Gezeiten?"
+    "|Was kosten beide im Jahr zusammen?|Was hat sich zuletzt geändert?|Miete Frist|Schreib eine Antwort."
     "|Was steht in offer.txt?|Und im anderen?",
     "fr": "Compare les deux documents.|De quoi s'agit-il ?|Lequel est le meilleur pour nous ?"
     "|Y a-t-il quelque chose d'inhabituel ?|Quel est le loyer ?|Qui est le ministre des marées ?"
+    "|Combien coûtent les deux par an ?|Qu'est-ce qui a changé récemment ?|loyer préavis|Écris une réponse."
     "|Que contient lease.txt ?|Et l'autre ?",
     "es": "Compara los dos documentos.|¿De qué trata?|¿Cuál es mejor para nosotros?|¿Hay algo raro?"
+    "|¿Cuánto cuestan ambos al año?|¿Qué ha cambiado últimamente?|alquiler preaviso|Escribe una respuesta."
     "|¿Cuánto es el alquiler?|¿Quién es el ministro de las mareas?|¿Qué dice offer.txt?|¿Y el otro?",
     "it": "Confronta i due documenti.|Di cosa si tratta?|Quale è meglio per noi?|C'è qualcosa di insolito?"
+    "|Quanto costano i due all'anno?|Cosa è cambiato di recente?|affitto preavviso|Scrivi una risposta."
     "|Quanto costa l'affitto?|Chi è il ministro delle maree?|Cosa c'è in lease.txt?|E l'altro?",
 }
-"""Comparisons, facts that are there and not, and questions about one of the files, in five languages."""
+"""Comparisons, sums, news, bare words, letters, facts that are there and not, and questions about one of the
+files, in five languages: sixty."""
 WISHES = ["Search the web for quays.", "Suche im Web nach Kais."]
 
 
@@ -121,7 +127,7 @@ def test_no_question_about_private_documents_asks_a_search_engine(planner: str, 
     """Every other language meets documents that are not indexed yet."""
     for number, questions in enumerate(each.split("|") for each in QUESTIONS.values()):
         answers = private.ask(PLANNERS[planner], questions, indexed=number % 2 == 0)
-        assert len(answers) == len(questions)
+        assert len(answers) == len(questions) == 12
         assert private.web.asked == [], questions
 
 

@@ -15,7 +15,9 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.turns.running_turn import TurnDependencies
+from orc_core.documents.pictures import PagePictures
 from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Document
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +63,17 @@ class SlowCatalogue(ModelCatalogue):
         raise RuntimeError("no answer")
 
 
+class SlowPictures(PagePictures):
+    """Pictures of pages that are drawn once the gate opens."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def get(self, document: Document, page: int, width: int) -> bytes:
+        await self._gate.wait()
+        return b"a picture"
+
+
 @pytest.fixture
 def gate() -> Gate:
     return Gate()
@@ -73,6 +86,8 @@ async def serving(folder: Path, gate: Gate) -> AsyncIterator[httpx.AsyncClient]:
 
     settings = Settings(data_dir=folder, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True, **LIMITS)
     app = create_app(settings, change)
+    provider = app.state.provider
+    provider._app = replace(await provider.get(), pictures=SlowPictures(gate))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1/api") as client:
         yield client
@@ -167,6 +182,25 @@ async def test_answers_in_openais_form_count_as_streams(
     assert is_refused(refused)
     gate.open.set()
     assert [(await each).status_code for each in under_way] == [200, 200]
+
+
+async def test_pictures_of_one_user_are_drawn_two_at_a_time(client: httpx.AsyncClient, gate: Gate) -> None:
+    """More of them wait, and those of another user do not."""
+
+    async def draw(headers: dict[str, str], documents: str, document_id: str) -> httpx.Response:
+        return await client.get(f"{documents}/{document_id}/pages/1/image", headers=headers)
+
+    drawn = []
+    for headers, most in ((ANN, 5), (BOB, 1)):
+        documents = f"/conversations/{uuid.uuid4()}/documents"
+        uploaded = await client.post(documents, content=BODY, headers={**headers, **FORM})
+        place = documents, uploaded.json()["documents"][0]["document_id"]
+        drawn += [asyncio.create_task(draw(headers, *place)) for _ in range(most)]
+        await gate.until(min(most, 2))
+        await asyncio.sleep(0.05)
+        assert gate.waiting.locked(), "no more are drawn"
+    gate.open.set()
+    assert [(await each).status_code for each in drawn] == [200] * 6
 
 
 async def test_an_organization_stores_so_many_bytes(client: httpx.AsyncClient) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -156,3 +157,21 @@ async def test_a_child_ends_with_its_parent(what: str) -> None:
         await parent.wait()
         async with asyncio.timeout(10):
             assert await connection.read() == b""
+
+
+@pytest.mark.slow
+async def test_a_parent_that_dies_before_it_reads_an_answer_leaves_no_traceback() -> None:
+    ours, theirs = socket.socketpair()
+    async with Births().served() as births:
+        with theirs, ours:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, *child(births, "lives", 60.0), stdin=theirs.fileno(), stderr=subprocess.PIPE,
+                env=surroundings(),
+            )  # fmt: skip
+            theirs.close()
+            await births.next()
+            ours.sendall(b"?")
+            await asyncio.to_thread(ours.recv, 1, socket.MSG_PEEK)
+        async with asyncio.timeout(10):
+            _, errors = await process.communicate()
+    assert (process.returncode, errors) == (0, b"")

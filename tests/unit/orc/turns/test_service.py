@@ -201,12 +201,15 @@ async def test_the_retry_of_a_turn_that_is_being_answered_does_not_count(log: Lo
 DOWN = DependencyDown("The database cannot be used.", dependency="store")
 
 
-async def test_a_stored_answer_is_never_reported_as_a_failure(log: Log, tools: SlowTools) -> None:
+async def test_a_stored_answer_is_never_reported_as_a_failure(
+    log: Log, tools: SlowTools, caplog: pytest.LogCaptureFixture
+) -> None:
     log.confirmation_error = DOWN
     done = await ending(await turn_service(log, tools, commit_seconds=1).start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
     [turn] = await log.turns(OWNER)
     assert turn.result == done.data()
+    assert "failed" not in caplog.text
 
 
 async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported_failure(
