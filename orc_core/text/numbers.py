@@ -91,20 +91,21 @@ _DATE = re.compile(
 )
 Date = tuple[int, int, int]
 """Year, month and day; the year or the day may be 0, if it is not said."""
-_YEAR = re.compile(r"(?:1[89]|20)\d\d")
-_AROUND_YEAR = 40
-"""More characters than a date has before or after its year."""
+_BEGINS_MONTH = "".join({name[0] for name in MONTHS})
+_ENDS_MONTH = "|".join({name[1:] for name in MONTHS})
+_OF_DATE = re.compile(
+    rf"[-/.年{_BEGINS_MONTH}](?:(?<=[-/.])(?=\d\d?[-/.]\d)|(?<=年)|(?<![^\W\d_dhrtº].)(?=(?:{_ENDS_MONTH})(?!\w)))"
+)
+"""A character of each date: one of its marks, or the first of its month. Only these are looked at."""
+_AROUND = 40
+"""More characters than a date has before or after it."""
 
 
 def find_dates(text: str) -> list[str]:
     """The whole dates of a text as year-month-day; both readings if day and month could be exchanged."""
-    if _YEAR.search(text) is None:
-        return []
-    folded = text.casefold()
     return [
         f"{year}-{month:02}-{day:02}"
-        for start, end in _around_years(folded)
-        for match in _DATE.finditer(folded, start, end)
+        for match in _dates_in(text.casefold())
         for year, month, day in _readings(match)
         if year and day
     ]
@@ -113,28 +114,27 @@ def find_dates(text: str) -> list[str]:
 def dates_of(text: str) -> tuple[list[tuple[str, list[Date]]], str]:
     """The dates of a text, each as it is written and in all its readings, and the text without them."""
     found: list[tuple[str, list[Date]]] = []
-    folded = text.lower()
+    rest, done, folded = list[str](), 0, text.lower()
     written = text if len(text) == len(folded) else folded
+    for match in _dates_in(folded):
+        if dates := list(_readings(match)):
+            start, end = match.span()
+            found.append((written[start:end], dates))
+            rest += folded[done:start], "|" * (end - start)
+            done = end
+    return found, "".join([*rest, folded[done:]])
 
-    def take(match: re.Match[str]) -> str:
-        dates = list(_readings(match))
-        found.extend([(written[slice(*match.span())], dates)] if dates else [])
-        return "|" * len(match[0]) if dates else match[0]
 
-    return found, _DATE.sub(take, folded)
-
-
-def _around_years(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of a text that can contain dates, in order: most text is far from a year."""
-    start = end = 0
-    for year in _YEAR.finditer(text):
-        if year.start() - _AROUND_YEAR > end:
-            if end:
-                yield start, end
-            start = year.start() - _AROUND_YEAR
-        end = year.end() + _AROUND_YEAR
-    if end:
-        yield max(start, 0), end
+def _dates_in(text: str) -> Iterator[re.Match[str]]:
+    """What looks like a date, in order: most text is far from a year and from a month."""
+    done = 0
+    while near := _OF_DATE.search(text, done):
+        found = _DATE.search(text, max(done, near.start() - _AROUND), near.end() + _AROUND)
+        if found and found.start() < near.end():
+            yield found
+            done = found.end()
+        else:
+            done = near.end()
 
 
 def _readings(match: re.Match[str]) -> Iterator[Date]:
