@@ -17,7 +17,7 @@ from orc_core.grounding.models import CitationCheck
 from orc_core.grounding.sources import Source
 from orc_core.grounding.units import Unit, label_of, page_units
 from orc_core.grounding.values import Values, missing, numbers_of, other_dates
-from orc_core.grounding.wording import Words, language_of, wording_of
+from orc_core.grounding.wording import Wording, Words, language_of, wording_of
 from orc_core.markdown.brackets import Status
 from orc_core.text.numbers import SCALES
 from orc_core.text.quotes import Span
@@ -102,10 +102,7 @@ def _named(labels: Iterable[str], words: frozenset[str], language: str) -> set[s
     """The labels all of whose content words are among these."""
     distinct = list(dict.fromkeys(labels))
     read = Words(distinct, language)
-    contents = (read.wording(number).content for number in range(len(distinct)))
-    return {
-        label for label, content in zip(distinct, contents, strict=True) if content and words >= {*content}
-    }
+    return {label for at, label in enumerate(distinct) if (own := read.stems_of(at)) and words >= own}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,24 +155,23 @@ class Passage:
     def words(self) -> Words:
         return Words(map(self.page.of, self.units), self.page.language)
 
-    @cached_property
-    def rows(self) -> list[Row]:
-        """Those with cells, each once."""
+    def rows(self, said: Wording) -> list[Row]:
+        """Those with cells and a word of a sentence, each once."""
         page, units = self.page, self.page.units
         found = (
             row_of(
                 page.of(unit), *("" if n is None else page.of(units[n]) for n in (unit.header, unit.above))
             )
-            for unit in self.units
+            for at, unit in enumerate(self.units)
             if unit.kind == "row" and "|" in page.of(unit)
+            if not self.words.stems_of(at).isdisjoint(said.content)
         )
         return list(filter(None, dict.fromkeys(found)))
 
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
-        language = self.page.language
-        is_said = bool(self.units) and self.words.have(wording_of(sentence, language))
-        return is_said or are_in_cells(sentence, self.rows, language)
+        said = wording_of(sentence, language := self.page.language)
+        return self.words.have(said) or are_in_cells(sentence, self.rows(said), language)
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an

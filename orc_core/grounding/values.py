@@ -71,7 +71,9 @@ class Values:
     @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
-        found = {value for figure in self._figures for values in _values(*figure) for value in values}
+        bare = {(figure, word) for figure, word in self._figures if figure.isdecimal() and word not in SCALES}
+        found = {float(figure) for figure, _ in bare if len(figure) <= LONGEST_NUMBER}
+        found.update(*chain.from_iterable(_values(*figure) for figure in self._figures - bare))
         # `96 142` can be two columns of a table, too.
         columns = (part for figure, _ in self._figures if " " in figure for part in figure.split(" "))
         found.update(value for part in columns for value in _values(part, "")[0])
@@ -81,7 +83,8 @@ class Values:
     @cached_property
     def _wholes(self) -> set[frozenset[float]]:
         """The parts of each date, time or other figure with marks."""
-        figures = (_MARK.split(figure) for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
+        marked = (figure for figure, _ in self._figures if not figure.isdecimal())
+        figures = (_MARK.split(figure) for figure in marked if len(figure) <= LONGEST_NUMBER)
         dates = (filter(None, date) for date in self._dates[0])
         return {frozenset(map(float, parts)) for parts in (*figures, *dates)}
 
@@ -106,14 +109,12 @@ class Values:
 
     @cached_property
     def _figures(self) -> set[tuple[str, str]]:
-        """The numbers in figures, each with the word behind it if that is a scale."""
-        return {
-            (figure, behind if behind in SCALES else "") for figure, behind in _FIGURE.findall(self._folded)
-        }
+        """The numbers in figures, each with the word behind it."""
+        return set(_FIGURE.findall(self._folded))
 
     @cached_property
     def _counted(self) -> set[str]:
-        return {*CURRENCIES, *(w for _, w in _FIGURE.findall(self._folded) if w and not is_stop_word(w))}
+        return {*CURRENCIES, *(word for _, word in self._figures if word and not is_stop_word(word))}
 
     @cached_property
     def _words(self) -> set[str]:
@@ -150,9 +151,9 @@ class Values:
         is_named = not day and any(MONTHS.get(word) == month for word in rest._words)
         if is_named or re.search(rf"(?<!\d)0?(?:{day or f'{month}|{year}'})(?!\d)", rest._folded):
             return True
-        at, is_new = 2 if day else 0, day not in rest.all
+        at = 2 if day else 0
         others = (each for each in dates if each[at])
-        is_other = any(each[at] == date[at] or (is_new and each[1] == month) for each in others)
+        is_other = any(each[at] == date[at] or (each[1] == month and day not in rest.all) for each in others)
         return False if is_other else None
 
     def _have_near(self, value: float) -> bool:
@@ -178,13 +179,10 @@ def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: V
     said = {value for number in numbers for value in number.values}
     dates = dates_of(normalized("NFKC", sentence))[0]
     said.update(float(part) for _, readings in dates for date in readings for part in date if part)
-    parts = {part for values in everywhere for part in values.parts_in(said)}
-    stated, lacking = list[float](), list[Number]()
-    for number in numbers:
-        if any(values.have(number) for values in everywhere) or not parts.isdisjoint(number.values):
-            stated.append(number.values[0])
-        else:
-            lacking.append(number)
+    absent = [number for number in numbers if not any(values.have(number) for values in everywhere)]
+    parts = {part for values in everywhere for part in values.parts_in(said)} if absent else said
+    lacking = [number for number in absent if parts.isdisjoint(number.values)]
+    stated = [number.values[0] for number in numbers if number not in lacking]
     operands = [*stated, *asked.operands][:MOST_OPERANDS]
     results = _Results.of(operands) if lacking else None
     calculated = {number.written for number in lacking[:MOST_CALCULATED] if results and results.have(number)}
@@ -204,15 +202,14 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
     for before, sign, gap, number, space, following in dict.fromkeys(contexts):
         token, behind = number.casefold(), following.casefold()
         tens = cardinals.get(before, 0)
-        scale = behind if behind in SCALES else ""
-        values, in_scale = _values(token, scale)
+        values, in_scale = _values(token, behind)
         if token in cardinals:
             value = float(cardinals[token])
             values = [tens + value, value] if tens in _TENS and value < 10 else [value]
         if gap in _OF_YEARS and _YEAR.fullmatch(before) and token.isdecimal() and len(token) == 2:
             values = [float(f"{before[:2]}{token}"), *values]
         if values:
-            shown = f"{number}{space}{following}" if scale else number
+            shown = f"{number}{space}{following}" if behind in SCALES else number
             counted = next(filter(CURRENCIES.__contains__, (gap.strip(), sign)), behind * (not space.strip()))
             yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT, counted)
 
@@ -230,10 +227,11 @@ def plain(number: str) -> str:
     return f"{leading[0]}.{last}" if len(marks) == 1 else number
 
 
-def _values(figure: str, scale: str) -> tuple[list[float], list[float]]:
+def _values(figure: str, behind: str) -> tuple[list[float], list[float]]:
     """The values that figures can have, the usual one first: `1,084` is 1084 or 1.084, by language.
 
-    The second list has those in the scale of a table: `1,084` in millions for `1.1 billion`.
+    `behind` can be a scale. The second list has the values in the scale of a table: `1,084` in millions for
+    `1.1 billion`.
     """
     if not figure[:1].isdecimal() or len(figure) > LONGEST_NUMBER:
         return [], []
@@ -244,12 +242,12 @@ def _values(figure: str, scale: str) -> tuple[list[float], list[float]]:
         found = [float(usual)] if usual.replace(".", "", 1).isdecimal() else [*map(float, parts)]
         found += [float(".".join(parts))] if len(parts) == 2 else []
         found += [float("".join(parts))] if len(parts[-1]) == 3 else []
-    if not scale:
+    factor = SCALE_VALUES.get(SCALES.get(behind, ""))
+    if not factor:
         return found, []
-    factor = SCALE_VALUES[SCALES[scale]]
     factors = [1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
     # A letter can be a unit, too: `1.25 m`.
-    values = [value * factor for value in found] + (found if len(scale) == 1 else [])
+    values = [value * factor for value in found] + (found if len(behind) == 1 else [])
     return values, [value * each for each in factors for value in found]
 
 

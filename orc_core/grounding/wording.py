@@ -25,7 +25,7 @@ LEAST_ADDED = 0.35
 FEWEST_WORDS = 3
 """Content words of a sentence, below which all of its words must be those of the unit."""
 READ_SENTENCES = 4
-LANGUAGE_SAMPLE = 20_000
+LANGUAGE_SAMPLE = 10_000
 """Characters at the beginning of a text that show its language."""
 _BORDER = "\x1e"
 _PAUSES = ",;:–—、，；：،؛"
@@ -88,8 +88,9 @@ class Words:
         self._language = language
         text = "".join(f"{text.replace(_BORDER, ' ')}{_BORDER}" for text in texts)
         self._tokens = tokens = _tokens(text, language)
-        stemmed = stems(tokens, language) if language else tokens
-        self._stems = ["" if token in _MARKS else stem for token, stem in zip(tokens, stemmed, strict=True)]
+        each = list(dict.fromkeys(tokens))
+        stem_of = dict(zip(each, stems(each, language) if language else each, strict=True))
+        self._stems = list(map((stem_of | dict.fromkeys(_MARKS, "")).__getitem__, tokens))
         self._ends = [at for at, token in enumerate(tokens) if token == _BORDER]
         self._starts = [0, *(end + 1 for end in self._ends)]
 
@@ -127,6 +128,10 @@ class Words:
         is_known = self._language != "" and least >= FEWEST_WORDS
         return any(self._says(said, first, last, is_known=is_known) for first, last in distinct.values())
 
+    def stems_of(self, part: int) -> set[str]:
+        """The content words of a part."""
+        return {*self._stems[self._starts[part] : self._ends[part]]} - {""}
+
     def weights(self, said: Wording) -> dict[str, float]:
         """How much each content word of a sentence counts: more if few parts have it, and as a number."""
         return {
@@ -150,7 +155,7 @@ class Words:
             return []
         most = max(shares.values())
         best = min(part for part, share in shares.items() if share == most)
-        own = set(self._stems[self._starts[best] : self._ends[best]])
+        own = self.stems_of(best)
         added = self.shares({stem: weight for stem, weight in weights.items() if stem not in own})
         near = max((best + 1, best - 1), key=lambda part: added.get(part, 0.0))
         return sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
@@ -196,18 +201,20 @@ def _tokens(text: str, language: str) -> list[str]:
     folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if "May" in folded else folded.casefold()
     if any(map(folded.__contains__, ("n't", "n’t", "cannot"))):
         folded = _CONTRACTED.sub(lambda found: _APART[found[0][0]], folded)
-    amounts = {found: _in_one_form(*found) for found in set(_AMOUNT.findall(folded))}
-    if any(f"{number} {behind}" != form for (number, behind), form in amounts.items()):
-        folded = _AMOUNT.sub(lambda found: amounts[found[1], found[2] or ""], folded)
+    parts = _AMOUNT.split(folded)
+    amounts = list(zip(parts[1::3], parts[2::3], strict=True))
+    in_one_form = {amount: _in_one_form(*amount) for amount in {*amounts}}
+    parts[1::3], parts[2::3] = [in_one_form[amount] for amount in amounts], [""] * len(amounts)
+    folded = "".join(parts)
     forms = CURRENCIES | {word: str(number) for word, number in CARDINALS.get(language, {}).items()}
     found = (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded)
-    return [forms.get(token, token) for token in found]
+    return list(map({token: forms.get(token, token) for token in {*found}}.__getitem__, found))
 
 
-def _in_one_form(number: str, behind: str) -> str:
+def _in_one_form(number: str, behind: str | None) -> str:
     """A number in its plain form, with the scale behind it."""
     digits = plain(number)
-    factor = SCALE_VALUES.get(SCALES.get(behind, ""))
+    factor = SCALE_VALUES.get(SCALES.get(behind or "", ""))
     if factor and len(digits) <= 30 and digits.count(".") < 2:
         digits, behind = f"{float(digits) * factor:.0f}", ""
-    return f"{digits} {behind}"
+    return f"{digits} {behind}" if behind else digits

@@ -235,7 +235,7 @@ def _is_row(line: str) -> bool:
     words = line.split()
     if (cells := _count_cells(words)) < 2 or line.endswith("."):
         return False
-    if cells < 0.3 * sum(any(map(str.isalnum, word)) for word in words):
+    if cells < 0.3 * len(words) and cells < 0.3 * sum(any(map(str.isalnum, word)) for word in words):
         return False
     return not (line[0].islower() and _ENDS_WITHIN.search(line))
 

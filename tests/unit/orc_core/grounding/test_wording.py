@@ -122,6 +122,16 @@ def test_other_words_another_order_or_a_part_are_not_quoted(sentence: str) -> No
     assert not _is_quoted(sentence)
 
 
+@pytest.mark.parametrize(
+    "other", ["It cost 900 crowns.", "It cost 1,200 crowns.", "It cost 2 million crowns."]
+)
+def test_a_span_of_numbers_is_read_alike_whatever_else_is_on_its_page(other: str) -> None:
+    """A number with marks elsewhere made the second number of the span a negative one, on the page alone."""
+    part = "The mole of the old harbour was built in 1933-1956 by the town."
+    assert _is_quoted(part, parts=[part, other])
+    assert not _is_quoted(part.replace("1933-1956", "1933, -1956"), parts=[part, other])
+
+
 def test_a_sentence_of_two_lines_is_quoted_in_all_its_words() -> None:
     parts = ["The boat leaves the old harbour of the town", "at noon on each day of the week."]
     sentence = " ".join(parts)
