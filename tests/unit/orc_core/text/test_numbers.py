@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc_core.text.numbers import dates_of, find_dates
+from orc_core.text.numbers import _DATE, _dates_in, dates_of, find_dates
+
+PARTS = st.sampled_from(
+    [
+        *"3 31 4. 5th 2er º may märz january jan. 2024 1999 / - . 年 5月 of de del , :30 20 x 2.1".split(),
+        " ",
+        "\n",
+    ]
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +93,8 @@ def test_a_date_may_lack_its_year_or_its_day() -> None:
         "; march 1,084, may 3.5, 3 to 5"
     ]
     assert find_dates("May 2023-04-05 and 3-May-2024") == ["2023-04-05", "2024-05-03"]
+
+
+@given(st.lists(PARTS, max_size=40).map("".join))
+def test_looking_only_near_marks_and_months_finds_what_looking_everywhere_does(text: str) -> None:
+    assert [found.span() for found in _dates_in(text)] == [found.span() for found in _DATE.finditer(text)]
