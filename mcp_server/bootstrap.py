@@ -165,4 +165,4 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
 
 def read_prompt(name: str) -> str:
     """The instructions in prompts/NAME.md, with the rules for answers."""
-    return (_PROMPTS / f"{name}.md").read_text().format_map(read_answer_rules()._asdict())
+    return (_PROMPTS / f"{name}.md").read_text().format_map(read_answer_rules())

@@ -292,7 +292,7 @@ def load_prompts() -> Prompts:
         dict(part.strip().split("\n", 1) for part in re.split(r"^# ", text, flags=re.M) if part)
         for text in (plan, answer)
     )
-    return Prompts(plans, parts | read_answer_rules()._asdict(), revise)
+    return Prompts(plans, parts | read_answer_rules(), revise)
 
 
 def build_offline_model(counter: TokenCounter) -> OfflineModel:

@@ -6,7 +6,6 @@ Code compares words and numbers, without knowing what words mean. All runs in th
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import itemgetter
 from types import MappingProxyType
@@ -105,8 +104,7 @@ def _named(labels: Iterable[str], words: frozenset[str], language: str) -> set[s
     return {label for at, label in enumerate(distinct) if (own := read.stems_of(at)) and words >= own}
 
 
-@dataclass(frozen=True, slots=True)
-class CodeCheck:
+class CodeCheck(NamedTuple):
     """The verdict on a sentence.
 
     `missing`: its numbers, as it writes them, that are nowhere on the cited pages. `quoted_by`: the places in
@@ -221,13 +219,6 @@ class Evidence(NamedTuple):
         return "quoted" if source.number in self.quoting else "reworded"
 
 
-class Places(NamedTuple):
-    """The places of several sources, and the source of each."""
-
-    words: Words
-    sources: Sequence[Source]
-
-
 class AnswerChecks:
     """The checks of one answer; a page is read once. All run in the event loop: they are linear.
 
@@ -240,7 +231,8 @@ class AnswerChecks:
         self._latest = Evidence()
         self._page = lru_cache(READ_PAGES)(Page)
         self._passages: dict[int, Passage] = {}
-        self._indexed: dict[str, Places] = {}
+        self._indexed: dict[str, tuple[Words, Sequence[int]]] = {}
+        """The places of all sources that were shown, and the number of the source of each, by language."""
         self._shown = shown if len(shown) <= MOST_COMPARED else ()
 
     def check(self, text: str, cited: Mapping[int, Source]) -> Evidence:
@@ -334,19 +326,17 @@ class AnswerChecks:
 
     def _shares(self, claims: Sequence[Claim], language: str) -> tuple[Counter[int], float]:
         """How much of sentences, part by part, the closest places of each source have; and all there is."""
-        # The units of all sources that were shown.
         if language not in self._indexed:
             pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
             texts = (each.page_text[unit.start : unit.end] for unit, each in pairs)
-            self._indexed[language] = Places(Words(texts, language), [each for _, each in pairs])
-        places, whole, shared = self._indexed[language], 0.0, Counter[int]()
+            self._indexed[language] = Words(texts, language), [each.number for _, each in pairs]
+        (places, numbers), whole, shared = self._indexed[language], 0.0, Counter[int]()
         for part in (part for claim in claims for part in _PART.split(claim.text)):
-            weights = places.words.weights(wording_of(part, language))
+            weights = places.weights(wording_of(part, language))
             whole += sum(weights.values())
             best: dict[int, float] = {}
-            for at, share in places.words.shares(weights).items():
-                number = places.sources[at].number
-                best[number] = max(share, best.get(number, 0.0))
+            for at, share in places.shares(weights).items():
+                best[numbers[at]] = max(share, best.get(numbers[at], 0.0))
             shared.update(best)
         return shared, whole
 

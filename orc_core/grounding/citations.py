@@ -39,30 +39,24 @@ LONGEST_BLOCK = 4000
 """Characters of a paragraph without a marker whose sources code looks for."""
 _STAYS = ".,\u3002"
 """What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""
-
-
-def marker(number: int) -> str:
-    """The marker with which a model cites source `number`."""
-    return f"[S{number}]"
-
-
 CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit, or the model broke off.]"
 """The end of the text of an answer that was cut."""
-
-
 MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
 NO_SUCH_SOURCE = "[citation withheld: no such source]"
 """Shown for a marker of a source that was not in the prompt."""
 WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
-
-
 _IN_EARLIER_ANSWERS = "\u2060", "\u2063"
 """Characters that earlier versions have put in the place of markers; they cannot be seen."""
 _NOTES = re.compile(
     "|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, *_IN_EARLIER_ANSWERS)))
 )
+
+
+def marker(number: int) -> str:
+    """The marker with which a model cites source `number`."""
+    return f"[S{number}]"
 
 
 def as_said(answer: str) -> str:
@@ -108,7 +102,6 @@ class CitationWriter:
         self._has_full_stop = False
         """Whether a sentence has ended before such a marker: `No. [none].` has one full stop too many."""
         self._objections: list[Objection] = []
-        self._has_too_many_brackets = False
         self._length = 0
         self._cited: list[Citation] = []
         self._places: dict[str, int] = {}
@@ -226,8 +219,8 @@ class CitationWriter:
                 self._add_prose(bracket[0])
                 self._held = bracket[1:] + self._held
         if opened:
-            if not self._has_too_many_brackets:
-                self._has_too_many_brackets = True
+            if self._brackets == MAX_BRACKETS:
+                self._brackets += 1
                 text = f"Not read: brackets after the first {MAX_BRACKETS:,} of the answer."
                 self._object("too_many_brackets", text, MAX_BRACKETS)
             self._held = OPENING.sub(" (", self._held)

@@ -12,8 +12,6 @@ from orc_core.models import Record
 CitationCheck = Literal["quoted", "supported", "reworded", "differs", "unsupported", "picture"]
 VERIFIED: frozenset[CitationCheck] = frozenset(("quoted", "supported"))
 REFUTED: frozenset[CitationCheck] = frozenset(("differs", "unsupported"))
-
-
 ObjectionCode = Literal[
     "differs",
     "unsupported",

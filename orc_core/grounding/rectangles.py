@@ -40,22 +40,21 @@ async def with_rectangles(
     cited = {(citation.document_id, citation.page) for citation in citations if citation.quote}
     pages = sorted(cited & texts.keys())
     boxes = dict(zip(pages, await asyncio.gather(*(_read(read_boxes, *page) for page in pages)), strict=True))
-    highlighted = list(citations)
-    for index, citation in enumerate(citations):
-        page = (citation.document_id, citation.page)
-        if citation.quote and boxes.get(page):
-            found = rectangles(texts[page], boxes[page], citation.start, citation.end)
-            highlighted[index] = citation.model_copy(update={"rectangles": found})
-    return highlighted
+    return [
+        citation.model_copy(
+            update={"rectangles": rectangles(texts[page], boxes[page], citation.start, citation.end)}
+        )
+        if citation.quote and boxes.get(page := (citation.document_id, citation.page))
+        else citation
+        for citation in citations
+    ]
 
 
 async def _read(read_boxes: ReadBoxes, document_id: str, page: int) -> bytes:
     try:
         return await read_boxes(document_id, page)
-    except OrcError as exc:
-        log.warning("boxes.unavailable document_id=%s page=%d: %s", document_id, page, exc.code)
-        return b""
-    except Exception:
+    except Exception as exc:
         # Rectangles are optional, and the answer may have been shown already.
-        log.warning("boxes.unavailable document_id=%s page=%d", document_id, page, exc_info=True)
+        why, is_bug = getattr(exc, "code", "unexpected"), not isinstance(exc, OrcError)
+        log.warning("boxes.unavailable document_id=%s page=%d: %s", document_id, page, why, exc_info=is_bug)
         return b""

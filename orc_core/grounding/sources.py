@@ -113,8 +113,8 @@ def fence(sources: Sequence[Source]) -> str:
             "document": source.blob_name,
             "page": str(source.page),
             "site": source.host,
+            "section": source.heading.replace(JOINT, " / "),
         }
-        named["section"] = source.heading.replace(JOINT, " / ")
         if source.heading.partition(JOINT)[0] != source.page_label:
             named["label"] = source.page_label
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
