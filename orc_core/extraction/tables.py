@@ -24,10 +24,11 @@ _OPEN_NUMBER = re.compile(rf"[{CURRENCY_SIGNS}(\u2212-]*\d[\d.,]*%?")
 _NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
 _PERIOD = re.compile(
     r"(?:FY\s?)?(?:19|20)\d\d(?:[/–-]\d{2,4})?[a-z*]?|(?:19|20)\d\d-\d\d(?:-\d\d)?|"
-    r"\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{1,2}[./](?:19|20)\d\d|\d{1,2}[:.h]\d\d(?::\d\d)?",
+    r"\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{1,2}[./](?:19|20)\d\d|\d{1,2}[:h]\d\d(?::\d\d)?",
     re.IGNORECASE,
 )
 """A year, a date, a month in figures or a time of day."""
+_RANGE = re.compile(r"\d[\d.,]*\s?[–-]\s?\d[\d.,]*")
 
 
 class Cell(NamedTuple):
@@ -277,13 +278,20 @@ def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
     if any(len(cell) > MAX_HEADER_CHARACTERS for cell in cells) or len(set(cells)) < len(cells):
         return False
     if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
-        # Years or dates, or `1`, `2`, `3`, above something else: a row of years among others is no header.
-        # Neither is one that begins with a time, as those of a timetable do.
-        are_counted = len(numbers) > 2 and all(cell == str(at) for at, cell in enumerate(numbers, 1))
-        if row[0] in numbers or not (are_counted or all(map(_PERIOD.fullmatch, numbers))):
+        # Years, dates or ranges above something else, or numbers in equal steps: a row of years among others
+        # is no header. Neither is one that begins with a time, as those of a timetable do.
+        kind = next((each for each in (_PERIOD, _RANGE) if all(map(each.fullmatch, numbers))), None)
+        is_counted = _has_equal_steps(numbers) and len(numbers) > (2 if kind or numbers[0] == "1" else 3)
+        if row[0] in numbers or not (is_counted or kind):
             return False
         values = [cell for name, cell in zip(row, below, strict=False) if cell and _NUMBER.fullmatch(name)]
-        return not all(map(_PERIOD.fullmatch, values))
+        return is_counted or not kind or not values or not all(map(kind.fullmatch, values))
     if "" in row:
         return 2 * row.count("") <= len(row) and _are_above_numbers(row, below)
     return len(row) > 2 or bool(_NUMBER.fullmatch(below[-1]))
+
+
+def _has_equal_steps(numbers: Sequence[str]) -> bool:
+    if not all(map(str.isdecimal, numbers)):
+        return False
+    return len({int(other) - int(one) for one, other in pairwise(numbers)} | {0}) == 2

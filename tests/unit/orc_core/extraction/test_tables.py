@@ -144,6 +144,18 @@ def rendered(text: str) -> list[str]:
         ("Country,2019,2020,2021 Denmark,8.2,,8.9", "Country: Denmark | 2019: 8.2 | 2021: 8.9"),
         (",name,count 0,Nut,5", "0 | name: Nut | count: 5"),
         ("Site,01.02.2026,02.02.2026 Oslo,4,5", "Site: Oslo | 01.02.2026: 4 | 02.02.2026: 5"),
+        ("Country,2024,2025 Denmark,8.25,8.90", "Country: Denmark | 2024: 8.25 | 2025: 8.90"),
+        ("Depot,1.1.2026,1.2.2026 East,,12.50", "Depot: East | 1.2.2026: 12.50"),
+        (",Day,Night North,8.25,9.50", "North | Day: 8.25 | Night: 9.50"),
+        ("Town,2019,2020,2021 Moss,1950,1990,2010", "Town: Moss | 2019: 1950 | 2020: 1990 | 2021: 2010"),
+        (
+            "Country,Code,2024,2025 Norway,NO,, Sweden,SE,5,6",
+            "Country: Sweden | Code: SE | 2024: 5 | 2025: 6",
+        ),
+        ("Size,36,37,38,39 Boot,4,,,3", "Size: Boot | 36: 4 | 39: 3"),
+        ("Kilos,0-5,5-10 Europe,4.50,9.90", "Kilos: Europe | 0-5: 4.50 | 5-10: 9.90"),
+        ("Zone,0-5,5-10 Reef,1-2,3-4", "Reef | 1-2 | 3-4"),
+        ("Nut,10,20,25 Bolt,5,,9", "Bolt | 5 |  | 9"),
         ("Week,1,2,3 Oslo,40,50,60", "Week: Oslo | 1: 40 | 2: 50 | 3: 60"),
         (
             ",2025,,2026, Shop,Q1,Q2,Q1,Q2 Oslo,1.5,2.5,3.5,4.5",
