@@ -1,7 +1,9 @@
 """RTF: running text with notes and text boxes, and tables. striprtf omits running headers."""
 
 import re
+from bisect import bisect
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
@@ -10,13 +12,16 @@ from orc_core.extraction.looks import lowered, raised, with_symbols
 from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
+from orc_core.extraction.sheets import MOST_MERGED
 from orc_core.extraction.tables import ACROSS, MAX_COLUMNS, render_rows, repeated
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}
 _MARKED = re.compile(r"(?<!\\)\\(page|cell|nestcell|row|nestrow)(?![a-z0-9-]) ?")
-_FLAG = re.compile(r"([VH])(\d{1,3})")
-_CELL, _ROW = "\x1f", "\x1e"
+_FLAG = re.compile(r"([VHE])(\d{1,9})")
+_CELL, _ROW, _BEGINS = "\x1f", "\x1e", "\x1c"
+_SAME_EDGE = 60
+"""Twips between the ends of cells that are below each other, about a millimetre."""
 _INFO = re.compile(r"\{\\(title|author) ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?){1,300})\}")
 _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
@@ -49,24 +54,36 @@ def _lines(text: str) -> Iterator[str]:
     table: list[list[str]] = []
     for segment in text.split(_ROW):
         first, *others = segment.split(_CELL)
-        before, _, first_cell = first.rpartition("\n") if others else (first, "", "")
-        if before.strip() or not others:
-            yield from filter(None, render_rows(table))
+        is_marked = _BEGINS in first
+        before, _, first_cell = first.rpartition(_BEGINS if is_marked else "\n")
+        if not others or before.strip() or (is_marked and before):
+            yield from _table_lines(table)
             table = []
-            yield before
+            yield before.removesuffix("\n") if others else first
         if others:
-            cells = [first_cell, *others[:-1]]
-            table.append(_merged(cells, others[-1].rpartition(MERGED)[2], table[-1] if table else []))
-    yield from filter(None, render_rows(table))
+            table.append(([first_cell, *others[:-1]], _FLAG.findall(others[-1].rpartition(MERGED)[2])))
+    yield from _table_lines(table)
 
 
-def _merged(cells: list[str], flags: str, above: list[str]) -> list[str]:
-    """The row with the text of the cells that continue another one."""
-    for kind, number in _FLAG.findall(flags):
-        column = int(number)
-        if column < len(cells) and not cells[column].strip():
-            cells[column] = ACROSS if kind == "H" else repeated(above[column]) if column < len(above) else ""
-    return cells
+def _table_lines(rows: list[tuple[list[str], list[tuple[str, str]]]]) -> Iterator[str]:
+    """The lines of a table, of whose rows the cells, what is merged, and where cells end are given."""
+    ends = sorted({int(place) for _, flags in rows for kind, place in flags if kind == "E"})
+    edges = [at for before, at in pairwise([-_SAME_EDGE, *ends]) if at - before >= _SAME_EDGE]
+    is_wide = len(rows) * len(edges) > MOST_MERGED  # an attack
+    above: list[str] = []
+    made: list[list[str]] = []
+    for cells, flags in rows:
+        row: list[str] = []
+        places = [0 if is_wide else bisect(edges, int(place)) for kind, place in flags if kind == "E"]
+        for number, (text, end) in enumerate(zip(cells, [*places, *[0] * len(cells)], strict=False)):
+            is_empty, continued = not text.strip(), above[len(row) : len(row) + 1]
+            if is_empty and ("V", str(number)) in flags and continued:
+                row.append(repeated(continued[0]))
+            else:
+                row.append(ACROSS if is_empty and ("H", str(number)) in flags else text)
+            row += [ACROSS if row[-1].strip() else ""] * (end - len(row))
+        made.append(above := row)
+    yield from filter(None, render_rows(made))
 
 
 MERGED = "\x1d"
@@ -114,6 +131,7 @@ class _Walk:
         self._address = ""
         self._symbol: re.Match[str] | None = None
         self._column = 0
+        self._is_in_row = False
         self._merged: list[str] = []
         self._flags: set[str] = set()
 
@@ -198,18 +216,20 @@ class _Walk:
         elif word == "pntext":
             yield "{}"  # the number of a list, which striprtf would leave out
         else:
-            yield from self._table(word, text)
+            yield from self._table(word, number, text)
 
-    def _table(self, word: str, text: str) -> Iterator[str]:
+    def _table(self, word: str, number: int | None, text: str) -> Iterator[str]:
         if word == "trowd":
             self._column, self._merged, self._flags = 0, [], set()
         elif word in {"clvmrg", "clmrg"}:
             self._flags.add("V" if word == "clvmrg" else "H")
-        elif word == "cellx":
-            if self._column < MAX_COLUMNS:
-                self._merged += [f"{flag}{self._column}" for flag in self._flags]
+        elif word == "cellx" and self._column < MAX_COLUMNS:
+            self._merged += [*(f"{flag}{self._column}" for flag in self._flags), f"E{number or 0}"]
             self._column, self._flags = self._column + 1, set()
-        elif word == "row" and self._merged:
+        elif word == "intbl" and not self._is_in_row:
+            self._is_in_row, text = True, f"{text}{{\\'1c}}"
+        elif word == "row":
+            self._is_in_row = False
             text = f"\\'1d{''.join(self._merged)}{text}"
         is_outside = self._note is None and not self._states[-1].is_shape
         if word in _ENDS_PARAGRAPH and is_outside and self._notes:

@@ -41,6 +41,37 @@ async def test_rtf_tables_keep_their_column_names(read: Read) -> None:
     )
 
 
+async def test_a_first_cell_of_several_lines_stays_in_its_row(read: Read) -> None:
+    rows = [
+        ("Berth\\line name", "2025", "2026"),
+        ("Bell", "340", "365"),
+        (r"{\pard\intbl Crane\par}", "", "560"),
+    ]
+    page = (await read("a.rtf", rtf("".join(row(*each) for each in rows)))).pages[0]
+    assert page.text.split("\n")[1:] == [
+        "Berth name: Bell | 2025: 340 | 2026: 365",
+        "Berth name: Crane | 2026: 560",
+    ]
+
+
+async def test_cells_cover_the_columns_above_which_they_end(read: Read) -> None:
+    def ends(*places: int) -> str:
+        return r"\trowd" + "".join(rf"\cellx{place}" for place in places)
+
+    table = (
+        rf"{ends(990, 3000)}\intbl Quay\cell Summer\cell\row {ends(1000, 2000, 3010)}\intbl North\cell"
+        rf" 880\cell 990\cell\row {ends(1000, 3000)}\intbl South\cell closed\cell\row \pard\par"
+        rf" {row('Sign', 'Red')}"
+    )
+    assert (await read("a.rtf", rtf(table))).pages[0].text.split("\n") == [
+        "Quay | Summer",
+        "Quay: North | Summer: 880 | Summer: 990",
+        "Quay: South | Summer: closed",
+        "",
+        "Sign | Red",
+    ]
+
+
 async def test_text_boxes_follow_their_paragraph(read: Read) -> None:
     box = (
         r"{\shp{\*\shpinst{\sp{\sn shapeType}{\sv 202}}{\shptxt \pard\plain {\b Open} 9 to 17\par Ring.\par}}"
