@@ -9,7 +9,7 @@ from pathlib import Path
 from lxml.etree import _Element
 
 from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
-from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from orc_core.extraction.drawings import chart_lines, description, formula
 from orc_core.extraction.looks import symbol
 from orc_core.extraction.packages import ABSENT, ADDRESS, Package, attribute, integer, local, with_address
 from orc_core.extraction.pages import (
@@ -27,6 +27,7 @@ from orc_core.extraction.tables import ACROSS, repeated, table_blocks
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
 _LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastRenderedPageBreak": SOFT_BREAK}
 _ASIDE = frozenset({"txbxContent", "docPr"})
+_UNCOUNTED = ("{*}rPr/{*}del", "{*}rPr/{*}moveFrom", "{*}rPr/{*}vanish")
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 _ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
@@ -93,7 +94,9 @@ class _Document:
         self._style = "" if properties is None else value(properties, "{*}pStyle") or ""
         text = self._text(paragraph, aside)
         if properties is not None:
-            if text.strip() and (number := self._numbers.next(properties)):
+            # Word counts empty paragraphs, but not deleted or hidden ones.
+            is_counted = text.strip() or all(properties.find(mark) is None for mark in _UNCOUNTED)
+            if is_counted and (number := self._numbers.next(properties)) and text.strip():
                 text = f"{number} {text.lstrip()}"
             text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
         title = " ".join(text.split())
@@ -139,10 +142,8 @@ class _Document:
             elif name in _NOTES:
                 note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
                 aside += [] if note is None else [note]
-            elif name == "f" and (quotient := fraction(child, partial(self._text, aside=aside))) is not None:
-                yield quotient
-            elif name in MATHS:
-                yield script(MATHS[name], self._text(child, aside))
+            elif (part := formula(child, partial(self._text, aside=aside))) is not None:
+                yield part
             elif name not in _SKIPPED:
                 yield from self._pieces(child, aside)
 
@@ -169,6 +170,11 @@ class _Document:
     def _table(self, table: _Element) -> Iterator[Block]:
         """One block for each row; a table with one column is a frame around paragraphs."""
         rows = [row for row in table.iter("{*}tr") if next(row.iterancestors("{*}tbl")) is table]
+        rows = [
+            row
+            for row in rows
+            if all(row.find(f"{{*}}trPr/{{*}}{name}") is None for name in ("del", "hidden"))
+        ]
         cells = [list(row.iter("{*}tc")) for row in rows]
         if all(len(row) <= 1 for row in cells):
             for cell in table.iterfind(".//{*}tc"):

@@ -5,11 +5,18 @@ from collections.abc import Callable, Iterator
 
 from lxml.etree import _Element
 
+from orc_core.extraction.docx_styles import value
 from orc_core.extraction.number_formats import show_dated
-from orc_core.extraction.packages import attribute
+from orc_core.extraction.packages import attribute, local
 
-MATHS = {"sup": "^", "sub": "_"}
+_SCRIPTS = {"sup": "^", "sub": "_"}
 """The signs of exponents and indices of equations."""
+_PARTS = {"f": ("num", "den"), "rad": ("deg", "e"), "d": ("e",)}
+_SIGNS = {
+    **dict.fromkeys(("msup", "mover"), ("", "^")),
+    **dict.fromkeys(("msub", "munder"), ("", "_")),
+    **dict.fromkeys(("msubsup", "munderover"), ("", "_", "^")),
+}
 _ONE_TERM = re.compile("\\(?[\\w.,%′°∘\u2061-\u2064]*\\)?")
 _SIGNED = re.compile(r"[+\u2212-]\w+")
 _FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|https?:\S+", re.IGNORECASE)
@@ -18,13 +25,32 @@ _GENERATED = re.compile(
 )
 
 
-def fraction(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
-    """A fraction (`m:f`) as a/b, in brackets if a part has several terms; None if the element is none."""
-    parts = [node.find(f"{{*}}{name}") for name in ("num", "den")]
-    kind = node.find("{*}fPr/{*}type")
-    if None in parts or (kind is not None and attribute(kind, "val") == "noBar"):
-        return None
-    return "/".join(_term(text_of(part)) for part in parts if part is not None)
+def formula(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
+    """A part of an equation (OMML) of which more is seen than its text; None for other elements."""
+    name = local(node)
+    if name in _SCRIPTS:
+        return script(_SCRIPTS[name], text_of(node))
+    if name == "nary":
+        return (value(node, "{*}naryPr/{*}chr") or "∫") + text_of(node)
+    wanted = _PARTS.get(name, ())
+    texts = [text_of(part) for each in wanted for part in node.iterfind(f"{{*}}{each}")]
+    if name == "f" and len(texts) == 2 and value(node, "{*}fPr/{*}type") != "noBar":
+        return _blank_behind(node) + "/".join(map(_term, texts))
+    if name == "rad" and texts:
+        return f"{script('', ''.join(texts[:-1]))}√{_term(texts[-1])}"
+    if name == "d" and texts:
+        edges = (value(node, f"{{*}}dPr/{{*}}{edge}") for edge in ("begChr", "sepChr", "endChr"))
+        begin, between, end = (
+            sign if given is None else given for given, sign in zip(edges, "(|)", strict=True)
+        )
+        return f"{begin}{between.join(texts)}{end}"
+    return None
+
+
+def _blank_behind(node: _Element) -> str:
+    """A blank if a number is before this element: 3 1/4 is not 31/4."""
+    before = node.getprevious()
+    return "" if before is None or not "".join(map(str, before.itertext()))[-1:].isdecimal() else " "
 
 
 def _term(text: str) -> str:
@@ -38,6 +64,24 @@ def script(sign: str, text: str) -> str:
     if not any(map(str.isalnum, text)):  # a prime, or the circle of degrees
         return text
     return f"{sign}{text if _SIGNED.fullmatch(text) else _term(text)}"
+
+
+def equation(node: _Element) -> str:
+    """The text of MathML on one line: `10^6`, `(a+b)/2`, `√16`."""
+    if local(node).startswith("annotation"):
+        return ""
+    name, parts = local(node), [equation(child) for child in node]
+    if signs := _SIGNS.get(name):
+        return "".join(script(sign, part) if sign else part for sign, part in zip(signs, parts, strict=False))
+    if name == "mfrac":
+        return _blank_behind(node) + "/".join(map(_term, parts))
+    if name in {"msqrt", "mroot"}:
+        degree = parts[1:] if name == "mroot" else []
+        return f"{script('', ''.join(degree))}√{_term(''.join(parts[: len(parts) - len(degree)]))}"
+    if name == "mfenced":
+        return f"{node.get('open', '(')}{', '.join(parts)}{node.get('close', ')')}"
+    tails = (part + (child.tail or "").strip() for part, child in zip(parts, node, strict=True))
+    return (node.text or "").strip() + "".join(tails)
 
 
 def description(properties: _Element) -> str:

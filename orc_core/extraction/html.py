@@ -6,9 +6,12 @@ from pathlib import Path
 
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
+from lxml.etree import XMLParser, fromstring
 
 from orc_core.extraction.docx_styles import FORMS, shown
+from orc_core.extraction.drawings import equation
 from orc_core.extraction.looks import lowered, raised, with_symbols
+from orc_core.extraction.packages import SAFE
 from orc_core.extraction.pages import Block, UnitStream, by_heading
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.tables import Cell, grid, render_rows, span
@@ -30,11 +33,12 @@ _NESTED = re.compile(r"\{[^{}]*+\{")
 _PLAIN = re.compile(r"(?!\Z)(?:[a-zA-Z]\w*)?(?:[.#][a-zA-Z][\w-]*)*")
 """A selector without another element or a state: `tag`, `.class`, `#id`, `tag.class`."""
 _SHEETS = "style:is(:not([media]), [media=all i], [media=screen i]):not(noscript *)"
-_SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
-MOST_RULES = 100
+_SEEN = re.compile("display|visibility|decoration|vertical-align|font-family|list-style", re.IGNORECASE)
+MOST_RULES = 200
 _STRUCK = ("text-decoration", "text-decoration-line")
 _TICKS = frozenset({"checkbox", "radio"})
 _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url", "search", "month", "week"})
+_NOTES = frozenset({"noteref", "doc-noteref"})
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 MAX_RAISED = 40
 _SPACE = re.compile(r"\s+")
@@ -53,8 +57,11 @@ def to_text(markup: str) -> str:
     return "\n".join(block.text for block in blocks)
 
 
-def parse(markup: str, *, is_styled: bool = True) -> tuple[Iterator[Block], str, str]:
-    """The blocks of a page, its title and its author. Style sheets that leave no text are not applied."""
+def parse(markup: str, css: str = "", *, is_styled: bool = True) -> tuple[Iterator[Block], str, str]:
+    """The blocks of a page, its title and its author. `css`: the style sheets that it links to.
+
+    Style sheets that leave no text are not applied.
+    """
     if is_xml := _XML.search(markup[:_HEAD]):
         markup = _EMPTY.sub(r"<\1></\2>", markup.replace(is_xml[1] or "", "", 1))
     content = f"{markup}\n".encode(errors="replace")  # one line without markup could be taken for a URL
@@ -62,11 +69,13 @@ def parse(markup: str, *, is_styled: bool = True) -> tuple[Iterator[Block], str,
     title = soup.title.get_text() if soup.title else ""
     author = soup.find("meta", attrs={"name": _AUTHOR})
     if is_styled:
-        _apply_style_sheets(soup)
+        _apply_style_sheets(soup, css)
     for element in soup.find_all(_is_unseen):
         element.extract()
     if is_styled and not soup.get_text(strip=True):
         return parse(markup, is_styled=False)
+    for element in soup("math"):
+        element.replace_with(equation(fromstring(str(element), XMLParser(recover=True, **SAFE))))
     for element in soup(True):
         _show_look(element)
     for items in soup("ol"):
@@ -83,9 +92,9 @@ def parse(markup: str, *, is_styled: bool = True) -> tuple[Iterator[Block], str,
     return _blocks(soup), " ".join(title.split()), said
 
 
-def _apply_style_sheets(soup: BeautifulSoup) -> None:
+def _apply_style_sheets(soup: BeautifulSoup, linked: str) -> None:
     """Put what style sheets say of how elements look before their own styles."""
-    text = "\n".join(sheet.get_text() for sheet in soup.select(_SHEETS))
+    text = "\n".join([linked, *(sheet.get_text() for sheet in soup.select(_SHEETS))])
     at_times, always = "".join(_NOT_APPLIED.findall(text)), _NOT_APPLIED.sub("", text)
     if _NESTED.search(always):
         return
@@ -111,6 +120,7 @@ def _style(element: Tag) -> dict[str, str]:
 def _is_unseen(element: Tag) -> bool:
     style = _style(element)
     is_hidden = style.get("display", "").startswith("none") or style.get("visibility", "").startswith("hid")
+    is_hidden |= element.name == "dialog" and not element.has_attr("open")
     is_struck = any("line-through" in style.get(name, "") for name in _STRUCK)
     is_left_out = element.name in _UNSEEN or element.has_attr("hidden") or is_hidden or is_struck
     return is_left_out and element.name not in {"html", "body", "main"}
@@ -120,6 +130,7 @@ def _show_look(element: Tag) -> None:
     """Write figures that are raised or lowered, and signs of symbol fonts, as Unicode has them."""
     style = _style(element)
     rise = {"sup": "super", "sub": "sub"}.get(element.name, style.get("vertical-align", ""))
+    rise = "super" if {element.get("epub:type"), element.get("role")} & _NOTES else rise
     if rise in {"super", "sub"} and len(text := element.get_text().strip()) <= MAX_RAISED:
         changed = raised(text) if rise == "super" else lowered(text)
         if changed != text:

@@ -1,13 +1,16 @@
 """OpenDocument: ODT by page or heading, ODP by slide, ODS by sheet."""
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice, repeat
 from pathlib import Path
 
-from lxml.etree import _Element
+from lxml.etree import LxmlError, _Element
 
+from orc_core.errors import UnreadableDocument
+from orc_core.extraction.drawings import equation
 from orc_core.extraction.looks import Look
 from orc_core.extraction.number_formats import show_number
 from orc_core.extraction.odf_styles import Numbers, Styles
@@ -86,8 +89,9 @@ def _breaks(style: _Element, edge: str) -> bool:
 class Body:
     """Turns the elements of a body into blocks, with the document's styles, lists and form fields."""
 
-    def __init__(self, *roots: _Element) -> None:
-        """`roots`: the content and the styles, as far as they matter."""
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        roots = package.tree(CONTENT), package.tree(STYLES)
         self._edges = Edges(*roots)
         self.styles = Styles(*roots)
         self._numbers = Numbers(*roots)
@@ -113,6 +117,8 @@ class Body:
                 yield from self._list(child, attribute(child, "style-name"), 1)
             elif name == "soft-page-break":
                 yield Block(SOFT_BREAK)
+            elif name == "desc":
+                yield Block(child.text or "")
             elif name not in _UNSEEN and name != "annotation" and not _is_hidden(child):
                 yield from self.blocks(child)
 
@@ -153,7 +159,7 @@ class Body:
     def _aside(self, container: _Element) -> Iterator[Block]:
         blocks = (block for block in self.blocks(container) if block.text.strip())
         if local(container) != "annotation":
-            yield from blocks
+            yield from chain(blocks, self.blocks(self._object(container)))
         elif said := " ".join(" ".join(block.text for block in blocks).split()):
             author = container.findtext("{*}creator") or ""
             yield Block(f"Comment ({author}): {said}" if author else f"Comment: {said}")
@@ -177,11 +183,21 @@ class Body:
                 yield with_address(text, address if ADDRESS.match(address) else "")
             elif name == "control":
                 yield _filled_in(self._controls.get(attribute(child, "control")))
+            elif name == "frame" and local(formula := self._object(child)) == "math":
+                yield equation(formula)
             elif name in _ASIDE:
                 aside.append(child)
             elif name not in _UNSEEN and not _is_hidden(child):
                 yield from self._pieces(child, aside, look)
             yield look.shown(child.tail or "")
+
+    def _object(self, frame: _Element) -> _Element:
+        """The formula or chart in a frame; an element without content if there is none."""
+        found = frame.find("{*}object")
+        place = "" if found is None else posixpath.normpath(attribute(found, "href") or "")
+        with suppress(LxmlError, UnreadableDocument):  # no reason to refuse the text
+            return self._package.tree(f"{place}/{CONTENT}")
+        return ABSENT
 
     def _table(self, table: _Element) -> Iterator[Block]:
         """One block for each row; a table with one column is a frame around paragraphs."""
@@ -256,7 +272,7 @@ def read_odt(source: Path, memory_bytes: int) -> UnitStream:
     package = open_package(source, memory_bytes)
     body = read_body(package, "text")
     styles, meta = package.tree(STYLES), package.tree(META)
-    text = Body(package.tree(CONTENT), styles)
+    text = Body(package)
     running = styles.iterfind("{*}master-styles/{*}master-page/{*}*")
     pages = paged_units(list(text.blocks(body)))
     statistic = next(meta.iter("{*}document-statistic"), ABSENT)
@@ -272,7 +288,7 @@ def read_odp(source: Path, memory_bytes: int) -> UnitStream:
     slides = list(read_body(package, "presentation").iterfind("{*}page"))
     if not slides:
         raise unreadable("empty")
-    body = Body(package.tree(CONTENT), package.tree(STYLES))
+    body = Body(package)
     properties = of_elements(package.tree(META), count_of(len(slides), "slide"))
     return UnitStream(numbered_pages(_slide(slide, body) for slide in slides), len(slides), properties)
 
@@ -296,7 +312,7 @@ def read_ods(source: Path, memory_bytes: int) -> UnitStream:
     sheets = list(read_body(package, "spreadsheet").iterfind("{*}table"))
     if not sheets:
         raise unreadable("empty")
-    body = Body(package.tree(CONTENT), package.tree(STYLES))
+    body = Body(package)
     properties = of_elements(package.tree(META), count_of(len(sheets), "sheet"))
     return UnitStream(chain.from_iterable(_sheet(sheet, body) for sheet in sheets), properties=properties)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from lxml.etree import _Element
 
 from orc_core.extraction.docx_styles import shown
-from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from orc_core.extraction.drawings import chart_lines, description, formula
 from orc_core.extraction.looks import Look
 from orc_core.extraction.packages import ABSENT, Package, attribute, link_id, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
@@ -131,10 +131,8 @@ def _text(node: _Element) -> str:
             pieces.append(child.text or "")
         elif name == "br":
             pieces.append("\n")
-        elif name == "f" and (quotient := fraction(child, _text)) is not None:
-            pieces.append(quotient)
-        elif name in MATHS:
-            pieces.append(script(MATHS[name], _text(child)))
+        elif (part := formula(child, _text)) is not None:
+            pieces.append(part)
         elif name != "Fallback":
             pieces.append(_text(child))
     return "".join(pieces)
