@@ -54,12 +54,14 @@ class _Book:
         if locked & set(self.chapters):
             raise unreadable("encrypted")
         self._titles = self._read_titles(items)
+        sheets = (name for name, kind in self._types.items() if kind == "text/css")
+        self._css = "\n".join((package.content(name) or b"").decode("utf-8", "replace") for name in sheets)
 
     def unit(self, part: str) -> Unit:
         """A chapter's text; empty if the part is missing or an image."""
         content = self._package.content(part) if self._types[part] in _MARKUP else None
         try:
-            blocks, title, _ = parse(decode(content or b""))
+            blocks, title, _ = parse(decode(content or b""), self._css)
         except UnsupportedDocument:  # one damaged chapter does not make the others unreadable
             return Unit("", self._titles.get(part, ""))
         chapter = list(blocks)

@@ -69,6 +69,23 @@ async def test_chapters_have_spine_order_and_their_titles(read: Read) -> None:
     ]
 
 
+async def test_references_to_notes_are_raised_and_style_sheets_of_the_book_count(read: Read) -> None:
+    noted = (
+        '<p>28<a epub:type="noteref" href="#n">1</a> days, 30<a role="doc-noteref">2</a> days, EUR'
+        ' <i class="old">85</i> 97</p>'
+    )
+    items = '<item id="css" href="book.css" media-type="text/css"/>'
+    items += '<item id="c1" href="a.xhtml" media-type="application/xhtml+xml"/>'
+    package = f'<package><manifest>{items}</manifest><spine><itemref idref="c1"/></spine></package>'
+    members: dict[str, str | bytes] = {
+        "OPS/book.opf": package,
+        "OPS/a.xhtml": chapter(noted),
+        "OPS/book.css": ".old { text-decoration: line-through }",
+    }
+    text = (await read("a.epub", epub(members))).pages[0].text
+    assert text.split() == "28[1] days, 30[2] days, EUR 97".split()
+
+
 async def test_a_long_chapter_becomes_several_pages_with_its_title(read: Read) -> None:
     long = chapter("<p>" + "A sentence of words. " * 1000 + "</p>")
     extraction = await read("a.epub", epub({"OPS/text/one a.xhtml": long}, spine="c1"))
