@@ -3,6 +3,7 @@
 import re
 from datetime import datetime, time, timedelta
 from functools import cache
+from operator import eq, ge, gt, le, lt, ne
 
 _LITERAL = re.compile(r'"([^"]*)"|\[\$([^\]-]*)(?:-[^\]]*)?\]|\\(.)|[_*].|\[[^\]]*\]')
 _PLACES = re.compile(r"[0#?][0#?.,]*")
@@ -14,8 +15,15 @@ _LAST_DAY = 2_957_000
 """In the year 9995: later than any date, by both ways to count."""
 HIDING = ";;;"
 """The format of cells whose values are not shown."""
-_HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
-"""Of a format that counts hours beyond a day."""
+_HOURS = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+"""Of a format that counts hours beyond a day, or minutes beyond an hour."""
+_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*+)(?:;|\Z)')
+_CONDITION = re.compile(r"(?:\[[a-z]+\])?\[([<>=]{1,2})(-?\d+(?:\.\d+)?)\]", re.IGNORECASE)
+_HOLDS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "<>": ne}
+_LITERAL_ZERO = 0xF0000
+"""Literal characters of a format stand so far behind their place in Unicode, to be known from its signs."""
+_SIGNS = "\U000f0000-\U000fffff $€£¥()+-"
+_MORE, _MASK = re.compile(f"[^{_SIGNS}]"), re.compile(rf"\(?[0#]+(?:[{_SIGNS}]+[0#]+)+")
 
 
 def show_number(value: float, *, is_share: bool = False) -> str:
@@ -29,12 +37,40 @@ def show_moment(value: datetime) -> str:
 
 
 def show_formatted(value: float, code: str) -> str:
-    """The exact number with the zeros before it, currency, unit or percent sign of its format."""
-    zeros, before, behind = _affixes(code or "General")
-    shown = show_number(value, is_share="%" in code)
-    if zeros and float(value).is_integer():
-        shown = f"{value:0{zeros}.0f}"
-    return f"{before}{shown}{behind}"
+    """The exact number with the zeros before it, currency, unit or percent sign of its format.
+
+    Of a format without a number (`"Yes";"Yes";"No"`) its text.
+    """
+    section = _section(value, code or "General")
+    places, before, behind = _affixes(section)
+    if not places and before:
+        return before.strip("\0")
+    shown = show_number(value, is_share="%" in section)
+    if float(value).is_integer():
+        shown = _masked(shown, places) if _MASK.fullmatch(places) and value >= 0 else shown
+        shown = f"{value:0{len(places)}.0f}" if _ZEROS.fullmatch(places) else shown
+    return f"{before.replace('-', '') if value < 0 else before}{shown}{behind}"
+
+
+def _section(value: float, code: str) -> str:
+    """The part of the format for this number."""
+    sections = _SECTION.findall(code)[:-1] or [code]
+    conditions = [_CONDITION.match(each) for each in sections]
+    if any(conditions):
+        holds = (found is None or _HOLDS[found[1]](value, float(found[2])) for found in conditions)
+        return next((each for each, is_held in zip(sections, holds, strict=True) if is_held), "General")
+    return sections[1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0]
+
+
+def _masked(figures: str, places: str) -> str:
+    """The figures with the signs between them: `012-34-5678`."""
+    waiting, shown = list(figures), ""
+    for sign in reversed(places):
+        if sign in "0#":
+            shown = (waiting.pop() if waiting else sign.replace("#", "")) + shown
+        else:
+            shown = chr(ord(sign) & 0xFFFF) + shown
+    return "".join(waiting) + shown
 
 
 def show_duration(value: timedelta) -> str:
@@ -64,34 +100,25 @@ def _is_moment(code: str) -> bool:
 
 
 @cache
-def _affixes(code: str) -> tuple[int, str, str]:
-    """The least number of figures, and the text before and behind the number."""
-    literals: list[str] = []
+def _affixes(section: str) -> tuple[str, str, str]:
+    """The places for figures, and the text before and behind the number; "\0" at the end of mere text."""
 
-    def note(found: re.Match[str]) -> str:
-        literals.append(found[1] or found[2] or found[3] or "")
-        return chr(0xE000 + len(literals) - 1)
+    def moved(found: re.Match[str]) -> str:
+        text = found[1] or found[2] or found[3] or ""
+        return "".join(chr(_LITERAL_ZERO + ord(each)) for each in text if ord(each) < 0x10000)
 
-    plain = _LITERAL.sub(note, code.partition(";")[0])
-    places = _PLACES.search(plain)
-    if places is None or places[0].endswith(",") or len(literals) > 20:  # `,` shows thousands or millions
-        return 0, "", ""
-    before, behind = plain[: places.start()], plain[places.end() :].removeprefix("%")
-    texts = [_shown(part, literals) for part in (before, behind)]
-    if None in texts:
-        return 0, "", ""
-    zeros = len(places[0]) if _ZEROS.fullmatch(places[0]) else 0
-    return zeros, texts[0] or "", texts[1] or ""
+    plain = _LITERAL.sub(moved, section)
+    places = _MASK.search(plain) or _PLACES.search(plain)
+    if places is None:
+        return "", f"{text}\0" if (text := _shown(plain)) is not None else "", ""
+    texts = [_shown(plain[: places.start()]), _shown(plain[places.end() :].removeprefix("%"))]
+    if None in texts or places[0].endswith(","):  # it shows thousands or millions
+        return "0", "", ""
+    return places[0], texts[0] or "", texts[1] or ""
 
 
-def _shown(part: str, literals: list[str]) -> str | None:
+def _shown(part: str) -> str | None:
     """The literal text; None if there is more, such as an exponent or a fraction."""
-    text = ""
-    for character in part:
-        if "\ue000" <= character < chr(0xE000 + len(literals)):
-            text += literals[ord(character) - 0xE000]
-        elif character in " $€£¥()+-":
-            text += "" if character in "()" else character
-        else:
-            return None
-    return text
+    if _MORE.search(part):
+        return None
+    return "".join(chr(ord(each) & 0xFFFF) for each in part if each not in "()")

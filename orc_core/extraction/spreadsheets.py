@@ -31,6 +31,8 @@ _MERGED = re.compile(_AREA)
 _COLUMN = re.compile("[A-Z]{1,3}")
 _OWN = "\0"
 """Before and behind a run that says how it looks; XML has no such character."""
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+"""A character that XML cannot have, or a line end, as Excel writes it."""
 _ON = frozenset({"1", "true"})
 
 
@@ -88,7 +90,7 @@ class _Book:
         """The rows, with empty ones for those that are left out; the numbers of hidden ones are added."""
         number = 0
         for element in self._package.elements(part, "row", "col"):
-            is_hidden = element.get("hidden") in _ON
+            is_hidden = element.get("hidden") in _ON or "0" in {element.get("width"), element.get("ht")}
             if local(element) == "col":
                 first, last = (integer(element.get(edge)) for edge in ("min", "max"))
                 hidden_columns |= set(range(first - 1, min(last, MAX_COLUMNS)) if is_hidden and first else ())
@@ -108,7 +110,7 @@ class _Book:
             name = _COLUMN.match(place)
             column = _column(name[0]) if name else len(cells)
             if len(cells) <= column < MAX_COLUMNS:
-                text = self._value(cell)
+                text = _ESCAPED.sub(lambda found: chr(max(int(found[1], 16), 32)), self._value(cell))
                 text = with_address(text, self._addresses[place]) if place in self._addresses else text
                 cells += [""] * (column - len(cells)) + [text]
         return cells

@@ -10,7 +10,7 @@ from lxml.etree import XMLParser, _Element, parse
 
 from orc_core.extraction.looks import lowered, raised, with_symbols
 from orc_core.extraction.number_formats import HIDING, show_dated, show_formatted
-from orc_core.extraction.packages import SAFE, attribute
+from orc_core.extraction.packages import SAFE, attribute, local
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, sentence_of
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _RISES = {1: raised, 2: lowered}
+_CHANGES = {"Sup": raised, "Sub": lowered}
 MOST_ROWS = 1_048_576
 
 
@@ -125,11 +126,7 @@ def _format(book: "Book", cell: "Cell") -> str:
 def _read_xml(source: Path) -> UnitStream:
     """An XML spreadsheet of 2003, which programs export under the same ending."""
     root = parse(source, XMLParser(**SAFE)).getroot()
-    formats = {
-        attribute(style, "ID"): attribute(shown, "Format") or ""
-        for style in root.iterfind("{*}Styles/{*}Style")
-        if (shown := style.find("{*}NumberFormat")) is not None
-    }
+    formats = {attribute(style, "ID"): _xml_format(style) for style in root.iterfind("{*}Styles/{*}Style")}
     sheets = root.findall("{*}Worksheet")
     if not sheets:
         raise unreadable("empty")
@@ -138,6 +135,14 @@ def _read_xml(source: Path) -> UnitStream:
     )
     units = chain.from_iterable(_xml_units(sheet, formats) for sheet in sheets)
     return UnitStream(units, properties=sentence_of(title, author, count_of(len(sheets), "sheet")))
+
+
+def _xml_format(style: _Element) -> str:
+    """The number format of cells; HIDING if they are struck."""
+    font, shown = (style.find(f"{{*}}{name}") for name in ("Font", "NumberFormat"))
+    if font is not None and attribute(font, "StrikeThrough") == "1":
+        return HIDING
+    return "" if shown is None else (attribute(shown, "Format") or "").replace("Percent", "0%")
 
 
 def _xml_units(sheet: _Element, formats: dict[str | None, str]) -> Iterator[Unit]:
@@ -180,13 +185,25 @@ def _more(element: _Element, name: str) -> int:
 
 def _xml_value(cell: _Element, formats: dict[str | None, str]) -> str:
     data = cell.find("{*}Data")
-    text = "" if data is None else "".join(map(str, data.itertext()))
+    text = "" if data is None else _rich_xml(data)
     kind = "" if data is None else attribute(data, "Type")
+    code = formats.get(attribute(cell, "StyleID"), "")
+    if code == HIDING:
+        return ""
     if kind == "DateTime":
         return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
     if kind == "Boolean":
         return "TRUE" if text == "1" else "FALSE"
     if kind == "Number":
         with suppress(ValueError):
-            return show_formatted(float(text), formats.get(attribute(cell, "StyleID"), ""))
+            return show_formatted(float(text), code)
+    return text
+
+
+def _rich_xml(data: _Element) -> str:
+    """The text without what is struck, with raised figures as such, in the elements of web pages."""
+    text = data.text or ""
+    for child in data:
+        said = "" if local(child) == "S" else _rich_xml(child)
+        text += _CHANGES.get(local(child), str)(said) + (child.tail or "")
     return text

@@ -83,6 +83,14 @@ async def test_a_binary_workbook_is_refused_as_such(read: Read) -> None:
         (7, "General", "7"),
         (3, '0" kg"', "3 kg"),
         (12000, "0.00E+00", "12000"),
+        (12345678, "000-00-0000", "012-34-5678"),
+        (5551234567, "(###) ###-####", "(555) 123-4567"),
+        (45123456, "[<=9999999]###-####;(##) ##\\-####", "(45) 12-3456"),
+        (1234567, "# ##0.00", "1234567"),
+        (3, '[>=5]"high" 0;[<5]"low" 0', "low 3"),
+        (0, '"Yes";"Yes";"No"', "No"),
+        (-5, "0;[Red]-0", "-5"),
+        (0, "0;-0;;@", ""),
     ],
 )
 def test_numbers_keep_zeros_currencies_and_units(value: float, code: str, shown: str) -> None:
@@ -97,6 +105,7 @@ def test_numbers_keep_zeros_currencies_and_units(value: float, code: str, shown:
         (0.25, "h:mm", "06:00:00"),
         (59, "m/d/yy", "1900-02-28"),
         (1.5625, "[h]:mm", "37:30"),
+        (0.0625, "[mm]", "1:30"),
         (0.001, "mm:ss.0", "00:01:26"),
         (-1, "m/d/yy", "-1"),
         (46082, '0 "days"', "46082 days"),
