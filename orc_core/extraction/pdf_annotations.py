@@ -161,6 +161,10 @@ def _field(page: pypdfium2.PdfPage, annotation: Any) -> Iterator[Field]:
         value = TICKED if raw.FPDFAnnot_IsChecked(form, annotation) else NOT_TICKED
     elif kind in _VALUES and not raw.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD:
         value = _of_form(raw.FPDFAnnot_GetFormFieldValue, form, annotation)
+        options = range(min(raw.FPDFAnnot_GetOptionCount(form, annotation), MAX_ANNOTATIONS))
+        if chosen := [at for at in options if raw.FPDFAnnot_IsOptionSelected(form, annotation, at)]:
+            labels = (partial(raw.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in chosen)
+            value = ", ".join(map(text_of, labels))
     elif kind == raw.FPDF_FORMFIELD_SIGNATURE and raw.FPDFAnnot_HasKey(annotation, b"V"):
         value = "(signed electronically)"
     else:

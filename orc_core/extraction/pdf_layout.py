@@ -12,7 +12,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
-from orc_core.extraction.looks import raised, set_apart
+from orc_core.extraction.looks import lowered, raised, set_apart
 from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from orc_core.extraction.pdf_struck import struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
@@ -49,12 +49,12 @@ _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 """Accents stand away from the letters before them, too."""
 _FRACTION = re.compile(r"\d+[/⁄∕]")
 _SIGNED_FIGURE = re.compile(r"[+−-]?\d")
-_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n(?=[ ,.;:)])")
-"""PDFium ends a line behind a raised figure, and begins the next one with the blank."""
+_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹₀-₉])\n(?=[ ,.;:)])")
+"""PDFium ends a line behind a raised or lowered figure, and begins the next one with the blank."""
 _ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LEAST_RISE = 0.15
 """Of a raised figure, as a share of the height of the font."""
-_WIDEST_GAP = 0.5
+_TOUCHING, _WIDEST_GAP = 0.1, 0.5
 _HIGHEST_RISE = 0.6
 """Between letters of a word, as shares of the height of the font."""
 _BITS = 8
@@ -91,7 +91,7 @@ def laid_out(
         return unplaced, b""
     characters, places = found
     try:
-        if (apart := _with_blanks(text, characters, places)) != text:
+        if (apart := _with_blanks(drawn, text, characters, places)) != text:
             text, places = apart, match(apart, characters) or places
         rectangles = find_rectangles(drawn, places.pieces)
         marked = _with_ligatures(drawn, _with_raised(drawn, characters, places, rectangles))
@@ -120,7 +120,9 @@ def laid_out(
 def _with_raised(
     drawn: pypdfium2.PdfTextPage, characters: str, places: Places, rectangles: Rectangles
 ) -> str:
-    """The characters with the raised figures of words as `¹²³`; a fraction at the start of a word is none.
+    """The characters with raised figures as `¹²³`, and those that are lowered behind a number as `₁₂₃`.
+
+    A fraction at the start of a word has none.
 
     A word with raised figures is drawn in several parts, so it has several rectangles.
     """
@@ -130,8 +132,8 @@ def _with_raised(
     marked = list(characters)
     for span in spans:
         if span[1] - span[0] > 1 and _DIGIT.search(characters, *span):
-            for at in _raised_figures(drawn, characters, span):
-                marked[at] = raised(f"0{characters[at]}")[1:]
+            for at, change in _moved_figures(drawn, characters, span):
+                marked[at] = change(f"0{characters[at]}")[1:]
     return "".join(marked)
 
 
@@ -145,18 +147,26 @@ def _with_ligatures(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
     return _ALEF_LAM.sub(in_order, characters)
 
 
-def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) -> Iterator[int]:
+def _moved_figures(
+    drawn: pypdfium2.PdfTextPage, characters: str, span: Range
+) -> Iterator[tuple[int, Callable[[str], str]]]:
     if _FRACTION.match(characters, span[0]):
         return
     letters = [_letter(drawn, at) for at in range(*span)]
     baselines = [_baseline(drawn, at) for at in range(*span)]
     heights = [letter.high - letter.low for letter in letters]
     tallest = heights.index(max(heights))
+    is_behind_number = False
     for at in range(*span):
         rise = baselines[at - span[0]] - baselines[tallest]
         is_figure = _SIGNED_FIGURE.match(characters, at, span[1]) is not None
-        if is_figure and rise > _LEAST_RISE * heights[tallest]:
-            yield at
+        if is_figure and abs(rise) > _LEAST_RISE * heights[tallest]:
+            if rise > 0:
+                yield at, raised
+            elif is_behind_number:
+                yield at, lowered
+        else:
+            is_behind_number = characters[at].isdecimal()
 
 
 def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
@@ -181,7 +191,7 @@ def _without_line_numbers(layout: Layout) -> Layout:
     )
 
 
-def _with_blanks(text: str, characters: str, places: Places) -> str:
+def _with_blanks(drawn: pypdfium2.PdfTextPage, text: str, characters: str, places: Places) -> str:
     """The text with a blank where PDFium left out a line end: it takes cells of one character for lines."""
     if not places.broken:
         return text
@@ -189,7 +199,8 @@ def _with_blanks(text: str, characters: str, places: Places) -> str:
     for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
         parts = places.pieces[piece : piece + places.broken.get(piece, 1)]
         for (start, end), (after, _) in pairwise(parts):
-            if _is_line_end(characters, start, end, after) and _BEGIN.match(characters, after):
+            is_new = _is_line_end(characters, start, end, after) and _BEGIN.match(characters, after)
+            if is_new and not _touch(_letter(drawn, end - 1), _letter(drawn, after)):
                 cut = word.start() + sum(last - first for first, last in parts if last <= end)
                 pieces += [text[done:cut], " "]
                 done = cut
@@ -278,6 +289,12 @@ def _is_apart(one: _Letter, other: _Letter) -> bool:
         or other.start > one.end + _WIDEST_GAP * height
         or rise > _HIGHEST_RISE * height
     )
+
+
+def _touch(one: _Letter, other: _Letter) -> bool:
+    """Whether two letters follow each other on a line as those of a word that is drawn letter by letter."""
+    height = max(one.high - one.low, other.high - other.low)
+    return abs(other.start - one.end) < _TOUCHING * height and abs(one.low - other.low) < _TOUCHING * height
 
 
 def _letter(drawn: pypdfium2.PdfTextPage, character: int) -> _Letter:

@@ -30,37 +30,52 @@ Points = tuple[float, float, float, float]
 
 
 def drawn_lines(objects: Iterable[Any]) -> Iterator[Points]:
-    """The drawn objects of a page that are much wider than high, and are seen on a text drawn before them."""
+    """The drawn objects of a page that are much wider than high, and are seen on a text.
+
+    The text was drawn before them, or it has their colour: a bar below a text has another.
+    """
     edges = [c_float() for _ in range(4)]
     addresses = [byref(edge) for edge in edges]
     texts: list[Points] = []
-    lines: list[tuple[Points, int]] = []
+    drawn: list[Any] = []
+    lines: list[tuple[Points, int, Sequence[int]]] = []
     for thing in objects:
         kind, is_placed = raw.FPDFPageObj_GetType(thing), raw.FPDFPageObj_GetBounds(thing, *addresses)
         left, bottom, right, top = (edge.value for edge in edges)
         if kind == raw.FPDF_PAGEOBJ_TEXT and is_placed:
             texts.append((left, top, right, bottom))
+            drawn.append(thing)
         elif kind == raw.FPDF_PAGEOBJ_PATH and is_placed:
             is_line = top - bottom < min(_THICK, right - left)
-            if is_line and texts and _is_seen(thing):
-                lines.append(((left, top, right, bottom), len(texts)))
+            if is_line and (colour := _seen_colour(thing)):
+                lines.append(((left, top, right, bottom), len(texts), colour))
     lefts, tops, rights, bottoms = np.array(texts or [(0.0,) * 4]).T
-    for line, before in lines:
+    for line, before, colour in lines:
         left, top, right, bottom = line
-        is_behind = (lefts < right) & (tops > bottom) & (rights > left) & (bottoms < top)
-        if is_behind[:before].any():
+        behind = np.flatnonzero(
+            (lefts < right) & (tops > bottom) & (rights > left) & (bottoms < top)
+        ).tolist()
+        if any(
+            at < before or _colour(drawn[at], raw.FPDFPageObj_GetFillColor) == colour
+            for at in behind
+            if drawn
+        ):
             yield line
 
 
-def _is_seen(path: Any) -> bool:
-    """Whether a path is switched on, and drawn in a colour that is neither transparent nor white."""
+def _seen_colour(path: Any) -> Sequence[int]:
+    """The colour of a path; none if it is switched off, transparent or white."""
     is_on, fill, stroke = c_int(), c_int(), c_int()
     raw.FPDFPageObj_GetIsActive(path, is_on)
     raw.FPDFPath_GetDrawMode(path, fill, stroke)
-    *colour, alpha = parts = [c_uint() for _ in range(4)]
     read = raw.FPDFPageObj_GetFillColor if fill else raw.FPDFPageObj_GetStrokeColor
-    is_read = (fill or stroke) and is_on and read(path, *parts)
-    return bool(is_read and alpha.value and min(part.value for part in colour) < _WHITE)
+    colour = _colour(path, read) if (fill or stroke) and is_on else ()
+    return colour if colour and colour[3] and min(colour[:3]) < _WHITE else ()
+
+
+def _colour(thing: Any, read: Any) -> Sequence[int]:
+    parts = [c_uint() for _ in range(4)]
+    return [part.value for part in parts] if read(thing, *parts) else ()
 
 
 def annotated_lines(annotation: Any) -> Iterator[Points]:

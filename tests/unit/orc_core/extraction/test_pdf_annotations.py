@@ -103,6 +103,13 @@ def test_choices_signatures_and_free_text_are_read(tmp_path: Path) -> None:
     ]
 
 
+def test_all_chosen_entries_of_a_list_are_read(tmp_path: Path) -> None:
+    entries = [TextStringObject(each) for each in ("Crane", "Saw", "Rope")]
+    choice = {"FT": NameObject("/Ch"), "Ff": NumberObject(1 << 21), "T": TextStringObject("tools")}
+    chosen = annotation("/Widget", 700, Opt=ArrayObject(entries), V=ArrayObject(entries[::2]), **choice)
+    assert first_page(made(chosen), tmp_path / "a.pdf").text.startswith("Name: Crane, Rope\n")
+
+
 def test_a_hidden_field_is_left_out(tmp_path: Path) -> None:
     hidden = text_field("secret", 700, F=NumberObject(2))
     assert "secret" not in first_page(made(hidden), tmp_path / "a.pdf").text

@@ -8,7 +8,7 @@ from fpdf import FPDF
 from orc_core.extraction import pdf as pdf_reader
 from orc_core.extraction.looks import set_apart
 from orc_core.extraction.pages import Unit
-from tests.unit.orc_core.extraction.samples import assembled
+from tests.unit.orc_core.extraction.samples import assembled, drawn_pages
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,23 @@ def test_cells_of_one_character_are_separate_words(tmp_path: Path, rows: tuple[t
     unit = page_of(bytes(document.output()), tmp_path / "a.pdf")
     assert unit.text.split() == [cell for row in rows for cell in row]
     assert unit.boxes
+
+
+def test_lowered_figures_behind_a_number_are_set_apart(tmp_path: Path) -> None:
+    """Those behind a letter stay, as those of `H2O`."""
+    low = b"/F 7 Tf -3 Ts (2) Tj 0 Ts /F 11 Tf"
+    content = b"BT /F 11 Tf 50 700 Td (so 12) Tj %s ( units of H) Tj %s (O) Tj ET" % (low, low)
+    assert page_of(drawn_pages(content), tmp_path / "a.pdf").text == "so 12_2 units of H2O"
+
+
+def test_a_number_that_is_drawn_figure_by_figure_is_one_number(tmp_path: Path) -> None:
+    """A figure of Helvetica is 0.556 of its size wide."""
+    drawn = ((50, "Nut"), (200, "1"), (211.12, "2"), (300, "4"), (50.1, "Saw"), (200, "3"), (300, "5"))
+    pieces = (
+        f"1 0 0 1 {left} {700 if at < 4 else 660} Tm ({text}) Tj" for at, (left, text) in enumerate(drawn)
+    )
+    content = f"BT /F 20 Tf {' '.join(pieces)} ET".encode()
+    assert page_of(drawn_pages(content), tmp_path / "a.pdf").text.split() == "Nut 12 4 Saw 3 5".split()
 
 
 @pytest.mark.parametrize("alef", ["0625", "0627", "0623", "0622"])
