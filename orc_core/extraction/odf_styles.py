@@ -59,7 +59,7 @@ def _changed(look: Look, properties: _Element) -> Look:
             number = place.rstrip("%").removeprefix("-")
             is_level = number.isdecimal() and int(number) == 0
             look = look._replace(rise=0 if is_level else -1 if place.startswith(("sub", "-")) else 1)
-        elif name == "text-line-through-style":
+        elif name in {"text-line-through-style", "text-line-through-type"}:
             look = look.switched(name, is_on=value != "none")
         elif name == "display":
             look = look.switched(name, is_on=value == "none")

@@ -86,18 +86,18 @@ def two_sheets() -> bytes:
 
 
 def crossed_pdf(kind: str) -> bytes:
-    """A line through a word: below it, white, transparent or seen."""
+    """A line through a word: below it in another colour, white, transparent, or drawn before or after it."""
     file = FPDF()
     file.add_page()
     file.set_font("helvetica", size=20)
     text = 20, 30, "Deposit"
-    if kind == "below":
-        file.set_draw_color(200, 0, 0)
+    if kind in {"below", "before"}:
+        file.set_draw_color(200 if kind == "below" else 0, 0, 0)
         file.line(20, 27.7, 45, 27.7)
     file.text(*text)
     file.set_draw_color(*([255] * 3 if kind == "white" else [0] * 3))
     with file.local_context(stroke_opacity=0 if kind == "clear" else 1):
-        if kind != "below":
+        if kind not in {"below", "before"}:
             file.line(20, 27.7, 45, 27.7)
     file.text(20, 50, "Fee")
     return bytes(file.output())
@@ -152,6 +152,16 @@ RULES = (
 )
 COURT = (
     b"1 The bond at EUR\n2 60 thousand is due. It is\n3 paid within a week,\n4 as the law says.\n5 No more.\n"
+)
+BOOK = "urn:schemas-microsoft-com:office:spreadsheet"
+RICH = (
+    f'<?xml version="1.0"?><Workbook xmlns="{BOOK}" xmlns:ss="{BOOK}"><Styles><Style ss:ID="p">'
+    '<NumberFormat ss:Format="Percent"/></Style>'
+    '<Style ss:ID="s"><Font ss:StrikeThrough="1"/></Style></Styles>'
+    '<Worksheet ss:Name="A"><Table><Row><Cell><ss:Data ss:Type="String" xmlns="http://w3.org/html40">'
+    "28<Sup>1</Sup><Font> days, </Font><S>EUR 85</S> EUR 97</ss:Data></Cell>"
+    '<Cell ss:StyleID="p"><Data ss:Type="Number">0.125</Data></Cell>'
+    '<Cell ss:StyleID="s"><Data ss:Type="String">SECRET</Data></Cell></Row></Table></Worksheet></Workbook>'
 )
 ARCHIVED = (
     "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n"
@@ -246,6 +256,25 @@ FILES = {
         [rf"^here \({ADDRESS}\)5\nthere \({ADDRESS}\)$"],
         ["SECRET"],
     ),
+    "rows.docx": (
+        docx(
+            "<w:tbl>"
+            + "".join(
+                f"<w:tr><w:trPr>{mark}</w:trPr>"
+                + "".join(f"<w:tc><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>" for text in texts)
+                + "</w:tr>"
+                for mark, *texts in (
+                    ("", "Item", "2025", "2026"),
+                    ('<w:del w:id="1"/>', "SECRET", "1", "2"),
+                    ("<w:hidden/>", "SECRET", "3", "4"),
+                    ("", "Rope", "", "6"),
+                )
+            )
+            + "</w:tbl>"
+        ),
+        [r"^Item \| 2025 \| 2026\nItem: Rope \| 2026: 6$"],
+        ["SECRET"],
+    ),
     "embedded.docx": (
         with_member(
             saved(Document()),
@@ -259,6 +288,26 @@ FILES = {
         [],
     ),
     "hidden.odt": (odf("odt", LIST), [r"^Fee 12\.\nNote\.$"], ["SECRET"]),
+    "struck.odt": (
+        odf(
+            "odt",
+            '<text:p>EUR <text:span text:style-name="S">85</text:span> 97</text:p>',
+            styles='<office:styles><style:style style:name="S" style:family="text"><style:text-properties'
+            ' style:text-line-through-type="single"/></style:style></office:styles>',
+        ),
+        [r"EUR\s+97"],
+        ["85"],
+    ),
+    "rich.xls": (
+        RICH.encode(),
+        [r"^28\[1\] days,  ?EUR 97 \| 12\.5%$"],
+        ["85", "SECRET"],
+    ),
+    "dialog.html": (
+        page("<p>Fee 12<dialog>SECRET</dialog><dialog open>Seen</dialog>"),
+        ["12", "Seen"],
+        ["SECRET"],
+    ),
     "cells.ods": (odf("ods", CELLS), [r"01067 \| 8\.24 \| =SUM\(\[\.A1\]\)"], []),
     "fields.rtf": (
         rtf(
@@ -281,6 +330,7 @@ FILES = {
     "drawn.pdf": (struck_pdf(is_note=False), ["The rate is EUR 97 a day"], ["85"]),
     **{f"{kind}.pdf": (crossed_pdf(kind), ["Deposit", "Fee"], []) for kind in ("below", "white", "clear")},
     "seen.pdf": (crossed_pdf("seen"), ["Fee"], ["Deposit"]),
+    "before.pdf": (crossed_pdf("before"), ["Fee"], ["Deposit"]),
     "note.pdf": (struck_pdf(is_note=True), ["The rate is EUR 97 a day", "Note: old"], ["85"]),
     "court.pdf": (
         pdf("1 IN THE COURT\n2\n3 The bond at EUR\n4 60 thousand is due. It is paid\n5 within a week."),

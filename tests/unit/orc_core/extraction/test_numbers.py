@@ -59,6 +59,12 @@ async def test_clauses_of_word_have_their_numbers(read: Read) -> None:
     assert (await read("a.docx", content)).pages[0].text == NUMBERED
 
 
+async def test_word_counts_empty_clauses_but_no_deleted_ones(read: Read) -> None:
+    deleted = clause(0, "").replace("</w:pPr>", "<w:rPr><w:del/></w:rPr></w:pPr>")
+    content = word(clause(0, "Parties") + clause(0, "") + deleted + clause(0, "Rent"))
+    assert (await read("a.docx", content)).pages[0].text.split("\n") == ["1. Parties", "3. Rent"]
+
+
 async def test_a_list_of_the_same_definition_continues_unless_it_starts_again(read: Read) -> None:
     again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
     numbers = "".join(
