@@ -137,7 +137,9 @@ def _clause(match: re.Match[str], pages: Sequence[Page]) -> list[Part]:
     word, number = match[1] or "", match[2]
     begin = _line(word, [number])
     places = [(at, line) for at, page in enumerate(pages) for line in begin.finditer(page.text)]
-    first, line = next((place for place in places if not _CONTENTS.search(place[1][0])), (0, None))
+    places.sort(key=lambda place: not place[1][0].lstrip().casefold().startswith(word.casefold()))
+    named = (place for place in places if not _CONTENTS.search(place[1][0].partition(number)[2]))
+    first, line = next(named, (0, None))
     if line is None:
         return []
     if _CAPTION.match(line[0]) and DOCUMENT_WORDS.isdisjoint(words(word)):

@@ -106,6 +106,24 @@ def test_a_question_can_name_so_many_pages_and_no_more() -> None:
     assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is in appendix 2?", "Appendix 2: Forms\nAll forms."),
+        ("What does article 12 say?", "Article 12\nDamage is paid."),
+        ("What does section 3 say?", "3 Deposit\nIt is EUR 90.\n"),
+    ],
+)
+def test_a_part_begins_at_the_line_with_its_word_and_number(question: str, text: str) -> None:
+    page = Page(
+        number=1,
+        text="Section 3 . . . . 1\n2. Term\nOne year.\n3 Deposit\nIt is EUR 90.\nArticle 12\n"
+        "Damage is paid.\nArticle 13\nEnd.\nAppendix 2: Forms\nAll forms.\nAppendix 3: Map\nA map.",
+    )
+    (part,) = named_parts(question, [page])
+    assert page.text[part.start : part.end].startswith(text.rstrip())
+
+
 SAID = Page(number=5, text="Properties of the file: author Tove Dahl; 4 pages.", label=PROPERTIES)
 
 
