@@ -12,13 +12,16 @@ from orc_core.documents.places import Accessible
 from orc_core.documents.ports import PageStore, PassageIndex, PlaceRetriever
 from orc_core.errors import DependencyDown
 from orc_core.models import Hit, Page, Passage, Retrieval, RetrievalStep
-from orc_core.search.hybrid import followed_by, fuse_hits, search_pages
+from orc_core.search.hybrid import LEXICAL_THRESHOLDS, cover, followed_by, fuse_hits, search_pages
 from orc_core.text.parts import Find, may_name_parts, named_parts, parts_of_file
+from orc_core.text.sentences import split_pieces
 
 log = logging.getLogger(__name__)
 
 MOST_LOOKED_UP = 20
 """Documents in which the parts that a question names are looked up."""
+AT_THE_END = 2
+"""Pieces of a passage that can end with its page: the last one, or the one above a running footer."""
 NAMED = "The question names these parts."
 OF_FILE = "The question is about the file: this is what it says of itself."
 NOTE = "{} of {} documents are not indexed yet; their text was read through."
@@ -39,7 +42,7 @@ class WholeScopeRetriever:
         Raises DependencyDown only if the pages cannot be read either.
         """
         scope = list(dict.fromkeys(document_ids))
-        found = await self._search(query, scope, top_k)
+        found = await self._with_rest(query, await self._search(query, scope, top_k), top_k)
         if not may_name_parts(query) or len(scope) > MOST_LOOKED_UP or top_k < 1:
             return found
         pages = await self._read(scope)
@@ -70,6 +73,23 @@ class WholeScopeRetriever:
         read = await asyncio.to_thread(search_pages, query, pages, top_k)
         steps = [step.model_copy(update={"note": note}) for step in read.steps]
         return with_more(found, read.model_copy(update={"steps": steps}), top_k)
+
+    async def _with_rest(self, query: str, found: Retrieval, top_k: int) -> Retrieval:
+        """The results with the beginnings of pages on which a sentence goes on that has what is asked for."""
+        rest: list[Passage] = []
+        for passage in (hit.passage for hit in found.hits):
+            cut = [piece.text for piece in split_pieces(passage.text)[-AT_THE_END:] if not piece.is_whole]
+            said = [
+                Hit(passage=passage.model_copy(update={"text": text, "heading": ""}), score=0) for text in cut
+            ]
+            if max(cover(query, said), default=0.0) < LEXICAL_THRESHOLDS[0]:
+                continue
+            pages = await self._pages.get(passage.document_id, [passage.page, passage.page + 1])
+            if len(pages) > 1 and not pages[0].text[passage.end :].strip():
+                rest += split_pages(passage.document_id, pages[1:])[:1]
+        kept = found.hits[: max(top_k - len(rest), 1)]
+        more = followed_by(kept, [Hit(passage=passage, score=0) for passage in rest])
+        return found.model_copy(update={"hits": more[:top_k]})
 
     async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         """The best passages of indexed documents: of very many, not all are read through."""

@@ -72,6 +72,24 @@ def places(found: Retrieval) -> set[tuple[str, int]]:
     return {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
 
 
+async def test_where_a_sentence_goes_on_that_ends_with_its_page_is_found(
+    retriever: WholeScopeRetriever, pages: SqlitePageStore
+) -> None:
+    """Only if the part on its page has what is asked for."""
+    lease = [
+        Page(number=1, text="Keys are lent.\nThe deposit is returned when the hall is"),
+        Page(number=2, text="empty and clean, after 40 days."),
+        Page(number=3, text="Smoking is forbidden."),
+    ]
+    await pages.save("lease", lease)
+    found = await retriever.search("When is the deposit returned?", ["lease", "plan"], 5)
+    assert [hit.passage.page for hit in found.hits if hit.passage.document_id == "lease"] == [1, 2]
+    found = await retriever.search("When is the deposit returned?", ["lease", "plan"], 1)
+    assert places(found) == {("lease", 1)}
+    found = await retriever.search("Are keys lent?", ["lease", "plan"], 5)
+    assert places(found) == {("lease", 1)}
+
+
 async def test_parts_that_a_question_names_come_first(retriever: WholeScopeRetriever) -> None:
     found = await retriever.search("What does page 2 say about the deductible?", ["plan"], 5)
     assert [hit.passage.page for hit in found.hits] == [2, 1]
