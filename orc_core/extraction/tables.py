@@ -280,7 +280,8 @@ def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
     if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
         # Years, dates or ranges above something else, or numbers in equal steps: a row of years among others
         # is no header. Neither is one that begins with a time, as those of a timetable do.
-        kind = next((each for each in (_PERIOD, _RANGE) if all(map(each.fullmatch, numbers))), None)
+        kinds = (_PERIOD, _RANGE) if len(numbers) > 1 else (_PERIOD,)  # a number with a hyphen is no range
+        kind = next((each for each in kinds if all(map(each.fullmatch, numbers))), None)
         is_counted = _has_equal_steps(numbers) and len(numbers) > (2 if kind or numbers[0] == "1" else 3)
         if row[0] in numbers or not (is_counted or kind):
             return False

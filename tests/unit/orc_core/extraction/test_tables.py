@@ -155,6 +155,7 @@ def rendered(text: str) -> list[str]:
         ("Size,36,37,38,39 Boot,4,,,3", "Size: Boot | 36: 4 | 39: 3"),
         ("Kilos,0-5,5-10 Europe,4.50,9.90", "Kilos: Europe | 0-5: 4.50 | 5-10: 9.90"),
         ("Zone,0-5,5-10 Reef,1-2,3-4", "Reef | 1-2 | 3-4"),
+        ("Oslo,91-1144442 (Seat),(Number)", "(Seat) | (Number)"),
         ("Nut,10,20,25 Bolt,5,,9", "Bolt | 5 |  | 9"),
         ("Week,1,2,3 Oslo,40,50,60", "Week: Oslo | 1: 40 | 2: 50 | 3: 60"),
         (
