@@ -192,7 +192,10 @@ def _without_line_numbers(layout: Layout) -> Layout:
 
 
 def _with_blanks(drawn: pypdfium2.PdfTextPage, text: str, characters: str, places: Places) -> str:
-    """The text with a blank where PDFium left out a line end: it takes cells of one character for lines."""
+    """The text with a blank where PDFium left out a line end: it takes cells of one character for lines.
+
+    It also takes letters that are drawn one by one for lines, and tears off the first one.
+    """
     if not places.broken:
         return text
     pieces, done = [], 0
@@ -204,6 +207,11 @@ def _with_blanks(drawn: pypdfium2.PdfTextPage, text: str, characters: str, place
                 cut = word.start() + sum(last - first for first, last in parts if last <= end)
                 pieces += [text[done:cut], " "]
                 done = cut
+        following = places.pieces[min(piece + len(parts), len(places.pieces) - 1)]
+        is_alone = len(word[0]) == 1 and text.startswith("\n", word.end())
+        if is_alone and _touch(_letter(drawn, parts[-1][0]), _letter(drawn, following[0])):
+            pieces.append(text[done : word.end()])
+            done = word.end() + 1
     return "".join([*pieces, text[done:]])
 
 

@@ -90,10 +90,19 @@ def test_lowered_figures_behind_a_number_are_set_apart(tmp_path: Path) -> None:
 
 
 def test_a_number_that_is_drawn_figure_by_figure_is_one_number(tmp_path: Path) -> None:
-    """A figure of Helvetica is 0.556 of its size wide."""
-    drawn = ((50, "Nut"), (200, "1"), (211.12, "2"), (300, "4"), (50.1, "Saw"), (200, "3"), (300, "5"))
+    """Helvetica's `N` is 0.722 of its size wide, `u` and figures are 0.556."""
+    drawn = (
+        (50, "N"),
+        (64.44, "ut"),
+        (200, "1"),
+        (211.12, "2"),
+        (300, "4"),
+        (50, "Saw"),
+        (200, "3"),
+        (300, "5"),
+    )
     pieces = (
-        f"1 0 0 1 {left} {700 if at < 4 else 660} Tm ({text}) Tj" for at, (left, text) in enumerate(drawn)
+        f"1 0 0 1 {left} {700 if at < 5 else 660} Tm ({text}) Tj" for at, (left, text) in enumerate(drawn)
     )
     content = f"BT /F 20 Tf {' '.join(pieces)} ET".encode()
     assert page_of(drawn_pages(content), tmp_path / "a.pdf").text.split() == "Nut 12 4 Saw 3 5".split()
