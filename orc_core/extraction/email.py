@@ -1,5 +1,6 @@
-"""Mail, as EML or MSG (a mail saved by Outlook): headers, body and the names of attachments."""
+"""Mail, as EML or MSG (a mail saved by Outlook): headers, body, invitations and the names of attachments."""
 
+import re
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
     from olefile import OleFileIO
 
 _PREFERRED = {"text/plain": 0, "text/html": 1}
+
+_OF_EVENT = re.compile(
+    r"^(SUMMARY|LOCATION|DTSTART|DTEND)(?:;TZID=([^:;\n]*))?(?:;[^:\n]*)?:(.*)$", re.MULTILINE
+)
+_NAMES_OF_EVENT = {"SUMMARY": "Event", "LOCATION": "Place", "DTSTART": "Begins", "DTEND": "Ends"}
+_ESCAPED = re.compile(r"\\(?=[,;])")
+_MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?(Z?)")
 
 # Properties of an MSG file, by id.
 _TEXT_HEADERS = {"Subject": "0037", "From": "0C1A", "To": "0E04", "Cc": "0E03"}
@@ -53,8 +61,25 @@ def read_eml(source: Path) -> UnitStream:
     # The newer policy parses headers on access, and raises many kinds of errors for malformed ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
     headers = {name: _header(message, name) for name in ("Subject", "From", "To", "Cc", "Date")}
-    body = "\n\n".join(text for text in _texts(message) if text.strip())
-    return _stream(headers, body, [_name(part) for part in _attachments(message)])
+    attached = list(_attachments(message))
+    invitations = [part for part in attached if part.get_content_type() == "text/calendar"]
+    texts = [*_texts(message), *("\n".join(_events(_content(part))) for part in invitations)]
+    body = "\n\n".join(text for text in texts if text.strip())
+    return _stream(headers, body, [_name(part) for part in attached if part not in invitations])
+
+
+def _events(calendar: str) -> Iterator[str]:
+    """What an invitation says of its events: `Begins: 2026-03-10 14:00 Europe/Berlin`."""
+    _, *events = re.sub(r"\n[ \t]", "", calendar.replace("\r\n", "\n")).split("BEGIN:VEVENT\n")
+    for event in events:
+        for name, zone, value in _OF_EVENT.findall(event.partition("END:VEVENT")[0]):
+            said = _ESCAPED.sub("", value)
+            if name.startswith("DT") and (moment := _MOMENT.fullmatch(value)):
+                year, month, day, hour, minute, is_utc = moment.groups()
+                said = f"{year}-{month}-{day}" + (
+                    f" {hour}:{minute} {'UTC' if is_utc else zone}" if hour else ""
+                )
+            yield f"{_NAMES_OF_EVENT[name]}: {said}".rstrip()
 
 
 def _texts(part: Message) -> Iterator[str]:
@@ -67,10 +92,13 @@ def _texts(part: Message) -> Iterator[str]:
         for child in children:
             yield from _texts(child)
     elif _is_body(part):
-        payload = part.get_payload(decode=True)
-        content = payload if isinstance(payload, bytes) else b""
-        text = _with_charset(content, part.get_content_charset() or "")
+        text = _content(part)
         yield to_text(text) if part.get_content_type() == "text/html" else text
+
+
+def _content(part: Message) -> str:
+    payload = part.get_payload(decode=True)
+    return _with_charset(payload if isinstance(payload, bytes) else b"", part.get_content_charset() or "")
 
 
 def _attachments(part: Message) -> Iterator[Message]:

@@ -26,6 +26,29 @@ def mail() -> EmailMessage:
     return message
 
 
+async def test_invitations_are_read(read: Read) -> None:
+    """Not the beginnings of time zones; `SUMMARY` goes on in the next line."""
+    message = mail()
+    message.set_content("See you.")
+    event = "\r\n".join(
+        (
+            *("BEGIN:VTIMEZONE", "DTSTART:16010101T000000", "END:VTIMEZONE", "BEGIN:VEVENT"),
+            *("SUMMARY:Site\\, ", " visit", "DTSTART;TZID=Europe/Oslo:20260310T140000"),
+            *("DTEND:20260310T140000Z", "LOCATION;LANGUAGE=en:Dock 9", "END:VEVENT"),
+            *("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20260311", "END:VEVENT"),
+        )
+    )
+    message.add_alternative(event.encode(), maintype="text", subtype="calendar")
+    text = (await read("a.eml", message.as_bytes())).pages[0].text
+    assert [line for line in text.partition("See you.")[2].split("\n") if line] == [
+        "Event: Site, visit",
+        "Begins: 2026-03-10 14:00 Europe/Oslo",
+        "Ends: 2026-03-10 14:00 UTC",
+        "Place: Dock 9",
+        "Begins: 2026-03-11",
+    ]
+
+
 async def test_headers_come_first_and_attachment_names_last(read: Read) -> None:
     message = mail()
     message["Date"] = "Fri, 01 Mar 2024 09:30:00 +0100"
