@@ -84,7 +84,7 @@ def parse(markup: str, css: str = "", *, is_styled: bool = True) -> tuple[Iterat
         element.replace_with(_filled_in(element))
     for table in soup("table"):
         if table.find("table") is None:  # otherwise it is layout
-            caption = [table.caption.get_text(" ").strip()] if table.caption else []
+            caption = [_in_lines(table.caption)] if table.caption else []
             rows = render_rows(grid(_rows(table)), header=_count_headers(table))
             lines = "\n".join([*caption, *filter(None, rows)])
             table.replace_with(soup.new_tag("pre", string=lines))
@@ -169,9 +169,13 @@ def _filled_in(element: Tag) -> str:
 def _rows(table: Tag) -> Iterator[list[Cell]]:
     for row in table("tr"):
         yield [
-            Cell(cell.get_text(" "), span(cell.get("colspan")), span(cell.get("rowspan")))
+            Cell(_in_lines(cell), span(cell.get("colspan")), span(cell.get("rowspan")))
             for cell in row(["td", "th"])
         ]
+
+
+def _in_lines(element: Tag) -> str:
+    return "\n".join(block.text for block in _blocks(element))
 
 
 def _count_headers(table: Tag) -> int:
@@ -180,7 +184,7 @@ def _count_headers(table: Tag) -> int:
     return next((at for at, row in enumerate(rows) if row.find("th") is None or row.find("td")), len(rows))
 
 
-def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
+def _blocks(soup: Tag) -> Iterator[Block]:
     """The text, one block for each run inside the same block-level element."""
     pieces: list[str] = []
     current: Tag | None = soup

@@ -218,6 +218,14 @@ FILES = {
         [r"^Fees\nBerth \| 2024 \| 2025\nBerth: Bell \| 2025: 9\nBerth: Dock \| 2024: 3$"],
         [],
     ),
+    "words.html": (
+        page(
+            "<table><caption><b>B</b>erths<tr><td>Area<td>m<sup>2</sup><td>H<sub>2</sub>O"
+            "<tr><td><b>B</b>ell<td>1<span>0</span>5<td>28<sup>1</sup> days<br>net<p>late</table>"
+        ),
+        [r"^Berths\nArea \| m² \| H₂O\nArea: Bell \| m²: 105 \| H₂O: 28\[1\] days net late$"],
+        [],
+    ),
     "empty.html": (
         b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
         b'<script src="x"/></head>'
