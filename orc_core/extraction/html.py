@@ -17,10 +17,10 @@ from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.tables import Cell, grid, render_rows, span
 from orc_core.extraction.text import load
 
-_UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "title", "s", "strike", "del"})
+_UNSEEN = frozenset("script style noscript template svg title s strike del rt rp".split())
 _INLINE = frozenset(
-    "a abbr b bdi bdo big cite code data dfn em font i ins kbd label mark q samp small span "
-    "strong sub sup time tt u var wbr".split()
+    "a abbr acronym b bdi bdo big cite code data dfn em font i ins kbd label mark nobr output q rb ruby "
+    "samp small span strong sub sup time tt u var wbr".split()
 )
 _NOT_APPLIED = re.compile(
     r"<!--|-->|/\*.*?\*/|@[^@{};]*+\{(?:[^{}]*+\{[^{}]*+\})*[^{}]*+\}|@[^@{};]*+;", re.DOTALL

@@ -210,6 +210,11 @@ FILES = {
         [r"^1\. One\n2\. Two\nc\. Deep\n7\. Seven\nNo$"],
         [],
     ),
+    "ruby.html": (
+        page("<ruby>漢<rt>SECRET</rt></ruby>字, EUR <nobr>5</nobr>0"),
+        ["漢字, EUR 50"],
+        ["SECRET"],
+    ),
     "written.html": (page("<ol><li>1. Intro<li>Fees"), [r"^1\. Intro\n2\. Fees$"], []),
     "open.html": (
         page(
