@@ -153,16 +153,6 @@ RULES = (
 COURT = (
     b"1 The bond at EUR\n2 60 thousand is due. It is\n3 paid within a week,\n4 as the law says.\n5 No more.\n"
 )
-BOOK = "urn:schemas-microsoft-com:office:spreadsheet"
-RICH = (
-    f'<?xml version="1.0"?><Workbook xmlns="{BOOK}" xmlns:ss="{BOOK}"><Styles><Style ss:ID="p">'
-    '<NumberFormat ss:Format="Percent"/></Style>'
-    '<Style ss:ID="s"><Font ss:StrikeThrough="1"/></Style></Styles>'
-    '<Worksheet ss:Name="A"><Table><Row><Cell><ss:Data ss:Type="String" xmlns="http://w3.org/html40">'
-    "28<Sup>1</Sup><Font> days, </Font><S>EUR 85</S> EUR 97</ss:Data></Cell>"
-    '<Cell ss:StyleID="p"><Data ss:Type="Number">0.125</Data></Cell>'
-    '<Cell ss:StyleID="s"><Data ss:Type="String">SECRET</Data></Cell></Row></Table></Worksheet></Workbook>'
-)
 ARCHIVED = (
     "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n"
 )
@@ -310,11 +300,6 @@ FILES = {
         ),
         [r"EUR\s+97"],
         ["85"],
-    ),
-    "rich.xls": (
-        RICH.encode(),
-        [r"^28\[1\] days,  ?EUR 97 \| 12\.5%$"],
-        ["85", "SECRET"],
     ),
     "dialog.html": (
         page("<p>Fee 12<dialog>SECRET</dialog><dialog open>Seen</dialog>"),

@@ -150,6 +150,23 @@ async def test_a_spreadsheet_of_2003_in_xml_is_read(read: Read, name: str) -> No
     ]
 
 
+BOOK = "urn:schemas-microsoft-com:office:spreadsheet"
+RICH = (
+    f'<?xml version="1.0"?><Workbook xmlns="{BOOK}" xmlns:ss="{BOOK}"><Styles><Style ss:ID="p">'
+    '<NumberFormat ss:Format="Percent"/></Style>'
+    '<Style ss:ID="s"><Font ss:StrikeThrough="1"/></Style></Styles>'
+    '<Worksheet ss:Name="A"><Table><Row><Cell><ss:Data ss:Type="String" xmlns="http://w3.org/html40">'
+    "28<Sup>1</Sup><Font> days, </Font><S>EUR 85</S> EUR 97</ss:Data></Cell>"
+    '<Cell ss:StyleID="p"><Data ss:Type="Number">0.125</Data></Cell>'
+    '<Cell ss:StyleID="s"><Data ss:Type="String">SECRET</Data></Cell></Row></Table></Worksheet></Workbook>'
+)
+
+
+async def test_rich_text_of_a_spreadsheet_in_xml_keeps_its_looks(read: Read) -> None:
+    page = (await read("a.xls", RICH.encode())).pages[0]
+    assert page.text.split() == "28[1] days, EUR 97 | 12.5%".split()
+
+
 async def test_hours_beyond_a_day_are_hours(read: Read) -> None:
     book = Workbook()
     book.worksheets[0]["A1"] = datetime.timedelta(hours=37, minutes=30)
