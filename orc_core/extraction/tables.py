@@ -23,7 +23,7 @@ _BEGINS_NUMBER = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$")
 _OPEN_NUMBER = re.compile(rf"[{CURRENCY_SIGNS}(\u2212-]*\d[\d.,]*%?")
 _NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
 _PERIOD = re.compile(
-    r"(?:FY\s?)?(?:19|20)\d\d(?:[/–-]\d{2,4})?[a-z*]?|(?:19|20)\d\d-\d\d(?:-\d\d)?|"
+    r"(?:FY\s?)?(?:19|20)\d\d(?:[/–-]\d{2,4})?[a-z*]?(?:\s?\([%$€£¥]\))?|(?:19|20)\d\d-\d\d(?:-\d\d)?|"
     r"\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{1,2}[./](?:19|20)\d\d|\d{1,2}[:h]\d\d(?::\d\d)?",
     re.IGNORECASE,
 )

@@ -145,6 +145,7 @@ def rendered(text: str) -> list[str]:
         (",name,count 0,Nut,5", "0 | name: Nut | count: 5"),
         ("Site,01.02.2026,02.02.2026 Oslo,4,5", "Site: Oslo | 01.02.2026: 4 | 02.02.2026: 5"),
         ("Country,2024,2025 Denmark,8.25,8.90", "Country: Denmark | 2024: 8.25 | 2025: 8.90"),
+        ("Party,2021(%),2025(%) Blue,,28.50", "Party: Blue | 2025(%): 28.50"),
         ("Depot,1.1.2026,1.2.2026 East,,12.50", "Depot: East | 1.2.2026: 12.50"),
         (",Day,Night North,8.25,9.50", "North | Day: 8.25 | Night: 9.50"),
         ("Town,2019,2020,2021 Moss,1950,1990,2010", "Town: Moss | 2019: 1950 | 2020: 1990 | 2021: 2010"),
