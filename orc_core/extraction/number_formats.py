@@ -54,7 +54,7 @@ def show_formatted(value: float, code: str) -> str:
 
 def _section(value: float, code: str) -> str:
     """The part of the format for this number."""
-    sections = _SECTION.findall(code)[:-1] or [code]
+    sections: list[str] = _SECTION.findall(code)[:-1] or [code]
     conditions = [_CONDITION.match(each) for each in sections]
     if any(conditions):
         holds = (found is None or _HOLDS[found[1]](value, float(found[2])) for found in conditions)

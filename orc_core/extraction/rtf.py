@@ -23,6 +23,8 @@ _CELL, _ROW, _BEGINS = "\x1f", "\x1e", "\x1c"
 _SAME_EDGE = 60
 """Twips between the ends of cells that are below each other, about a millimetre."""
 _INFO = re.compile(r"\{\\(title|author) ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?){1,300})\}")
+_Row = tuple[list[str], list[tuple[str, str]]]
+"""The cells of a row; and as flags which ones are merged, and where each one ends."""
 _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
 
@@ -51,7 +53,7 @@ def to_text(data: bytes) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     """Running text unchanged; the rows of each table rendered together."""
-    table: list[list[str]] = []
+    table: list[_Row] = []
     for segment in text.split(_ROW):
         first, *others = segment.split(_CELL)
         is_marked = _BEGINS in first
@@ -65,8 +67,7 @@ def _lines(text: str) -> Iterator[str]:
     yield from _table_lines(table)
 
 
-def _table_lines(rows: list[tuple[list[str], list[tuple[str, str]]]]) -> Iterator[str]:
-    """The lines of a table, of whose rows the cells, what is merged, and where cells end are given."""
+def _table_lines(rows: list[_Row]) -> Iterator[str]:
     ends = sorted({int(place) for _, flags in rows for kind, place in flags if kind == "E"})
     edges = [at for before, at in pairwise([-_SAME_EDGE, *ends]) if at - before >= _SAME_EDGE]
     is_wide = len(rows) * len(edges) > MOST_MERGED  # an attack
