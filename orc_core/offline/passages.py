@@ -13,13 +13,13 @@ from orc_core.grounding.citations import marker
 from orc_core.grounding.claims import BULLET
 from orc_core.grounding.closest import closest_label, not_found_answer
 from orc_core.grounding.sources import FencedSource
-from orc_core.models import Page
+from orc_core.models import PROPERTIES, Page
 from orc_core.search.bm25 import Candidate, TextRanking
 from orc_core.search.mentions import compares
 from orc_core.text.file_names import without_names
 from orc_core.text.parts import Find, named_parts, parts_of_file
 from orc_core.text.sentences import Piece, sentences, split_pieces
-from orc_core.text.terms import has_digit, is_stop_word, words
+from orc_core.text.terms import has_digit, is_stop_word, stems, words
 from orc_core.text.wording import has_subject
 
 MOST_PASSAGES, LEAST_PASSAGES = 5, 2
@@ -213,14 +213,17 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
 
     Nothing is found if the sources have no word of the question. A search that has found them (`are_found`)
     knows other forms of words, so each of its pages is shown. If the question names files, or parts such as
-    page 3, only they are.
+    page 3, only they are. What a file says of itself comes first if the question is about the file and has a
+    word of it, second if it has none, and last if it has another subject.
     """
     asked, named = without_names(question, {source.blob_name for source in sources})
     sources = [source for source in sources if source.blob_name in named] or sources
     parts = list(_parts(asked, sources, named_parts))
     of_file = [] if parts else list(_parts(asked, sources, parts_of_file))
-    material = Material(parts or sorted(sources, key=lambda source: source not in of_file))
-    chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material)
+    said = {word for source in of_file for word in stems(words(source.text), "en")}
+    leads = not said.isdisjoint(filter(None, stems(words(asked), "en")))
+    material = Material(parts or sorted(sources, key=lambda source: (source in of_file) != leads))
+    chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material, of_file)
     if parts:
         chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
     if not chosen and compares(asked):
@@ -256,16 +259,20 @@ def _with_versions(chosen: Sequence[int], material: Material) -> Iterator[int]:
                 yield index
 
 
-def _beginnings(material: Material) -> list[int]:
+def _beginnings(material: Material, second: Sequence[FencedSource] = ()) -> list[int]:
     """The first source of each document, and its text from its beginning: the question has no words.
 
-    The documents come in turn.
+    The documents come in turn. `second`: sources that come second at the latest.
     """
+    early = {(source.blob_name, source.page) for source in second}
     found: dict[str, list[tuple[int, int]]] = {}
     for index, place in enumerate(material.places):
         name, number = material.page_of(place)
         found.setdefault(name, []).append((number, index))
-    read = [dict.fromkeys([each[0], *sorted(each)]) for each in found.values()]
+    read = [
+        dict.fromkeys([each[0], *(at for at in each if (name, at[0]) in early), *sorted(each)])
+        for name, each in found.items()
+    ]
     return [each[1] for in_turn in zip_longest(*read) for each in in_turn if each is not None]
 
 
@@ -289,7 +296,10 @@ def _matching(question: str, material: Material, are_found: bool) -> list[int]:
             others.append(index)
     scores = {page: ranking.scores[index].score for page, index in best.items()}
     ranks = _ranks(question, material, scores)
-    ordered = [*(best[page] for page in sorted(best, key=ranks.__getitem__, reverse=True)), *others]
+    # What a file says of itself has its title, but says nothing of it.
+    said = {(source.blob_name, source.page) for source in material.sources if source.label == PROPERTIES}
+    pages = sorted(best, key=lambda page: (page not in said, ranks[page]), reverse=True)
+    ordered = [*(best[page] for page in pages), *others]
     covered = [ranking.coverage(ranking.scores[index].covered) for index in ordered]
     enough = SHARE_OF_BEST * max(covered, default=0.0)
     return [

@@ -250,6 +250,18 @@ def test_a_question_about_the_file_is_led_by_what_it_says_of_itself() -> None:
     assert "2 pages" not in closest_passages("Which berths are covered?", sources)
 
 
+def test_what_a_file_says_of_itself_does_not_lead_if_it_has_no_word_of_the_question() -> None:
+    said = "Properties of the file: title “Outage of the gate”; author Tove Dahl."
+    of_file = page(said, 3, page=3).model_copy(update={"label": PROPERTIES})
+    for order in (2, 0):  # as read whole, and as found
+        sources = pages("The gate was open.\n\nIt rained.", "The outage had one reason, the rain.")
+        sources.insert(order, of_file)
+        shown = closest_passages("What is this about?", sources)
+        assert shown.index("The gate was") < shown.index("Tove Dahl") < shown.index("It rained.")
+        shown = closest_passages("What was the reason for the outage of the gate?", sources, are_found=True)
+        assert shown.index("one reason") < shown.index("Tove Dahl")
+
+
 def test_a_sentence_that_ends_with_its_page_goes_on_at_the_beginning_of_the_next_one() -> None:
     texts = (
         "The keys are lent. The deposit is returned when the hall is",
