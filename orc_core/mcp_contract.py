@@ -346,9 +346,7 @@ class WebSearchResult(BaseModel):
     provider: str = Field(description="the search engine: `google` or `brave`")
     query: str = Field(description="the query as sent: at most 50 words")
     results: list[FoundWebPage]
-    left_out: int = Field(
-        default=0, description="results without text or without an address that may be shown"
-    )
+    left_out: int = Field(default=0, description="results without text or without a safe address")
 
 
 class SummaryResult(DocumentOrigin):
