@@ -142,9 +142,11 @@ class _Document:
             elif name in _NOTES:
                 note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
                 aside += [] if note is None else [note]
+            elif name in _SKIPPED:
+                continue
             elif (part := formula(child, partial(self._text, aside=aside))) is not None:
                 yield part
-            elif name not in _SKIPPED:
+            else:
                 yield from self._pieces(child, aside)
 
     def _run(self, run: _Element, aside: list[_Element]) -> Iterator[str]:

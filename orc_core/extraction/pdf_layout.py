@@ -207,11 +207,11 @@ def _with_blanks(drawn: pypdfium2.PdfTextPage, text: str, characters: str, place
                 cut = word.start() + sum(last - first for first, last in parts if last <= end)
                 pieces += [text[done:cut], " "]
                 done = cut
-        following = places.pieces[min(piece + len(parts), len(places.pieces) - 1)]
-        is_alone = len(word[0]) == 1 and text.startswith("\n", word.end())
-        if is_alone and _touch(_letter(drawn, parts[-1][0]), _letter(drawn, following[0])):
-            pieces.append(text[done : word.end()])
-            done = word.end() + 1
+        if word.end() - word.start() == 1 and text.startswith("\n", word.end()):
+            following = places.pieces[min(piece + len(parts), len(places.pieces) - 1)]
+            if _touch(_letter(drawn, parts[-1][0]), _letter(drawn, following[0])):
+                pieces.append(text[done : word.end()])
+                done = word.end() + 1
     return "".join([*pieces, text[done:]])
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from ctypes import c_ushort
+from ctypes import byref, c_double, c_ushort
 from typing import NamedTuple
 
 import numpy as np
@@ -179,13 +179,16 @@ def find_rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> Re
     """The rectangles of these pieces: PDFium has one for each part that is drawn separately."""
     points: list[tuple[float, float, float, float]] = []
     counts: dict[int, int] = {}
+    left, top, right, bottom = edges = [c_double() for _ in range(4)]
+    addresses = [byref(edge) for edge in edges]  # made once: a page has a thousand words
+    count_parts, read_part, text = raw.FPDFText_CountRects, raw.FPDFText_GetRect, drawn.raw
     for number, (start, end) in enumerate(pieces):
-        count = drawn.count_rects(start, end - start)
+        count = count_parts(text, start, end - start)
         if count != 1:
             counts[number] = count
         for index in range(count):
-            left, bottom, right, top = drawn.get_rect(index)
-            points.append((left, top, right, bottom))
+            read_part(text, index, *addresses)
+            points.append((left.value, top.value, right.value, bottom.value))
     return Rectangles(np.array(points, np.float64).reshape(-1, 4), counts)
 
 
