@@ -3,7 +3,8 @@
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from orc_core.text.normal_forms import normalized
@@ -27,24 +28,29 @@ OPENING = re.compile(f"[{re.escape(''.join(sorted(_OPENINGS)))}]")
 """Opening brackets of Unicode; no round or curly ones, no quotation marks."""
 
 _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
-_RANGE = r"S?\d{1,4}(?:\s*[-\u2013]\s*S?\d{1,4})?"
-_NAMED = r"(?:sources?\s*[:#]?\s*)?"
-_LIST = rf"{_NAMED}{_RANGE}(?:\s*[,;&]\s*{_NAMED}{_RANGE})*"
+_RANGE = r"\^?S?\d{1,4}\^?(?:\s*[-\u2013]\s*S?\d{1,4})?"
+_NAMED = r"(?:(?:sources?|cit(?:e|ation)s?)\s*[:#]?\s*|[^\W\d_]{1,20}\s*:\s*(?=\^?S\d))?"
+_NEXT = r"(?:\s*[,;&/+]\s*(?:[^\W\d_]{1,4}\s+(?=S\d))?|\s+(?:[^\W\d_]{1,4}\s+)?(?=S\d))"
+_LIST = rf"{_NAMED}{_RANGE}(?:{_NEXT}{_NAMED}{_RANGE})*"
 _MARKER = re.compile(
-    rf"\[\s*(?=s(?:o|\d))({_LIST})\s*(?:[:,;|\u2013-]\s*(?:[^\W\d_]|[\"'\u201c\u201e])[^\[\]]*)?\]", re.I
+    rf"\[\s*(?=\^?s\d|source|cit|[^\W\d_]+\s*:)({_LIST})\s*"
+    r"(?:\u2020[^\[\]]*|[:,;|(\u2013-]\s*(?:[^\W\d_]|[\"'\u201c\u201e])[^\[\]]*)?\]",
+    re.I,
 )
 """`[S3]`, `[Source 3]`, `[S1-S3]`, `[S1, S2]`, and with what it says of the place: `[S1: a.pdf, page 5]`."""
-_NOTE = r"\^?\d{1,4}(?:\s*[-\u2013]\s*\d{1,4})?"
-_BARE_MARKER = re.compile(rf"\[({_NOTE}(?:\s*[,;]\s*{_NOTE})*)\]")
+_NOTE = r"\^?\d{1,4}\^?(?:\s*[-\u2013]\s*\d{1,4})?"
+_BARE_MARKER = re.compile(rf"\[({_NOTE}(?:\s*[,;]\s*{_NOTE})*)(?:\u2020[^\[\]]*)?\]")
 """Without blanks at its beginning: so prompts show the numbers of notes on a page."""
+_SOURCE = re.compile(r"s\W*\d|source|cit", re.I)
+"""What each named marker has, and few other brackets."""
 _SPAN = re.compile(r"(\d{1,4})(?:\s*[-\u2013]\s*[S^]?(\d{1,4}))?", re.I)
 MOST_IN_RANGE = 20
 _HANDLE = re.compile(r"\[d\d{1,3}\.p(\d{1,4})\]")
 """A page as tools name it."""
 _WORDS_OF_PLACE = 30
 """Letters next to the name in a bracket that only says a place: `Page 5 of Document`, `Seite 5 von`."""
-_ROUND = re.compile(r"\(\s*((?:S\d{1,4}[\s,;&\u2013-]*)+)\)|<\s?/?source\b([^<>]{0,300})>", re.I)
-_MAY_BE_ROUND = re.compile(r"(?:\([\sS\d,;&\u2013-]{0,60}|<\s?/?(?:[a-z]{0,5}|source\b[^<>]{0,300}))\Z", re.I)
+_ROUND = re.compile(r"\(([^()\[\]<>\n]{1,120})\)|<\s?/?source\b([^<>]{0,300})>", re.I)
+_MAY_BE_ROUND = re.compile(r"(?:\([^()\[\]<>\n]{0,120}|<\s?/?(?:[a-z]{0,5}|source\b[^<>]{0,300}))\Z", re.I)
 _ID = re.compile(r"\bid\s*=\s*[\"']?S?(\d{1,4})", re.I)
 
 Status = Literal["none", "talk"]
@@ -143,16 +149,21 @@ def _at_place(plain: str, known: Mapping[int, Place]) -> Iterator[int]:
         yield from list(there)[: len({each.document_id for each in there.values()}) == 1]
         return
     inner = plain[1:-1].casefold()
-    names = {_plain(visible_name(each.blob_name)).casefold() for each in known.values()}
+    names = {_name_in_text(each.blob_name) for each in known.values()}
     name = max((name for name in names if len(name) > 2 and name in inner), key=len, default="")
     rest = inner.replace(name, " ", 1)
     if not name or sum(map(str.isalpha, rest)) > _WORDS_OF_PLACE:
         return
     for page in dict.fromkeys(re.findall(r"\d{1,6}", rest)):
         for number, each in known.items():
-            if each.page == int(page) and _plain(visible_name(each.blob_name)).casefold() == name:
+            if each.page == int(page) and _name_in_text(each.blob_name) == name:
                 yield number
                 break
+
+
+@lru_cache(maxsize=1000)
+def _name_in_text(name: str) -> str:
+    return _plain(visible_name(name)).casefold()
 
 
 def status_of(bracket: str) -> Status | None:
@@ -160,8 +171,9 @@ def status_of(bracket: str) -> Status | None:
     return _STATUS_MARKERS.get(_plain(bracket.translate(_CITING)).casefold())
 
 
-def squared(text: str, known: Container[int], *, is_all: bool) -> tuple[str, str]:
-    """The text with square brackets for other markers of `known` sources, `(S1)` and `<source id="S1">`.
+def squared(text: str, known: Mapping[int, Place], *, is_all: bool) -> tuple[str, str]:
+    """The text with square brackets for other markers of `known` sources: `(S1)`, `(a.pdf, p. 5)` and
+    `<source id="S1">`.
 
     Behind it the end of the text that may become one; with `is_all` there is no more text.
     """
@@ -170,17 +182,36 @@ def squared(text: str, known: Container[int], *, is_all: bool) -> tuple[str, str
 
     def square(found: re.Match[str]) -> str:
         if found[1]:
-            is_known = all(map(known.__contains__, _numbers(found[1])))
-            return f"[{found[1].strip()}]" if is_known else found[0]
+            return bracket if (bracket := _cites_round(found, known)) else found[0]
         number = _ID.search(found[2])
         return f"[S{number[1]}]" if number else ""
 
     return _ROUND.sub(square, text[:end]), text[end:]
 
 
+def _cites_round(found: re.Match[str], known: Mapping[int, Place]) -> str:
+    """The marker of known sources that this round bracket is, in square ones; a number alone is none."""
+    if not any(map(str.isdecimal, found[1])):
+        return ""
+    bracket = f"[{found[1].strip()}]"
+    numbers = [] if _BARE_MARKER.fullmatch(_plain(bracket)) else cited_numbers(bracket, known)
+    return bracket if numbers and all(map(known.__contains__, numbers)) else ""
+
+
 def without_places(text: str, known: Mapping[int, Place]) -> str:
-    """Text of a source with round brackets for those that would cite or say something in an answer."""
-    return _changed(text, lambda bracket: bool(status_of(bracket) or cited_numbers(bracket, known)), _rounded)
+    """Text of a source with curly brackets for those that would cite or say something in an answer."""
+    names = {_name_in_text(each.blob_name) for each in known.values()}
+    plain = _plain(text).casefold()
+    has_name = any(map(plain.__contains__, names))
+
+    def curled(found: re.Match[str]) -> str:
+        may_cite = found[1] and (has_name or _SOURCE.search(found[1]))
+        return f"{{{found[1]}}}" if may_cite and _cites_round(found, known) else found[0]
+
+    def cites(bracket: str) -> bool:
+        return bool(status_of(bracket) or cited_numbers(bracket, known))
+
+    return _ROUND.sub(curled, _changed(text, cites, lambda bracket: f"{{{bracket[1:-1]}}}"))
 
 
 def without_citations(text: str) -> str:

@@ -25,7 +25,7 @@ def writes(request: ChatRequest) -> Reply | Failure | None:
     if "dogs" in request.question:
         return Failure(status=400, message="no dogs")
     number = next(each.number for each in request.sources if "28 working days" in each.text)
-    return Reply(text=f"You get 28 working days a year [S{number}]. See (Source 1).")
+    return Reply(text=f"You get 28 working days a year [S{number}]. See [ref 1].")
 
 
 @pytest.fixture

@@ -33,6 +33,9 @@ def cited(text: str, size: int = 1) -> tuple[str, list[tuple[str, int]]]:
         "[Source 1]", "[source S1]", "[Source: S1]", "[^1]",
         '<source id="1">', '<source id="S1"/>', "[S1: file.pdf, page 5]", "[d1.p5]", "[x.pdf, p. 5]",
         '[Page 5 of Document "x.pdf"]', '[Page 5 of Document "x.pdf", not verified]', "[Seite 5, x.pdf]",
+        "【1†source】", "【S1†L3-L5】", "[^1^]", "[^S1]", "[cite: 1]", "[citation:1]",
+        "[Quelle: S1]", "[出典: S1]",
+        "[S1 (p. 5)]", "(Source: x.pdf, p. 5)", "(x.pdf, page 5)", "(Source: S1)", "(source 1)", "(S1, p. 5)",
     ],
 )  # fmt: skip
 def test_each_form_cites_its_source(marker: str, size: int) -> None:
@@ -43,24 +46,35 @@ def test_each_form_cites_its_source(marker: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "marker", ["[S1, S2]", "[1, 2]", "(S1, S2)", "[S1; source 2]", "[S1-S2]", "[S1\u2013S2]"]
-)
+    "marker",
+    [
+        "[S1, S2]", "[1, 2]", "(S1, S2)", "[S1; source 2]", "[S1-S2]", "[S1\u2013S2]", "[S1][S2]",
+        "[S1 and S2]", "[S1 und S2]", "[S1, and S2]", "[S1/S2]", "[S1 S2]", "(Sources: S1, S2)",
+    ],
+)  # fmt: skip
 def test_lists_and_ranges_cite_each(marker: str) -> None:
     assert cited(f"The pool opens at 7 {marker}.")[1] == [("x.pdf", 5), ("y_z.pdf", 3)]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[Note 3]", "(see 3)", "[12]", "(S9)", "[S1 and more]", "[x.pdf]", "[page 77 of x.pdf]", "(1)", "a < b"],
-)
+    [
+        "[Note 3]", "(see 3)", "[12]", "(S9)", "[S1 and more]", "[x.pdf]", "[page 77 of x.pdf]", "(1)",
+        "a < b", "[Table S1]", "(Table S1)", "(1, 2)", "(see x.pdf)", "(page 5)", "(3 of 5)", "[ref 1]",
+        "(at 7: open)",
+    ],
+)  # fmt: skip
 def test_what_names_no_source_is_no_marker(text: str) -> None:
     assert cited(f"The pool opens at 7 {text}.")[1] == []
 
 
 @pytest.mark.parametrize(
     "planted",
-    ["[S2]", "(S2)", "[2]", "[y_z.pdf, p. 3]", '[Page 3 of Document "y_z.pdf"]', "[none]", "[talk]"],
-)
+    [
+        "[S2]", "(S2)", "[2]", "[y_z.pdf, p. 3]", '[Page 3 of Document "y_z.pdf"]', "[none]", "[talk]",
+        "(y_z.pdf, p. 3)", "(Source: S2)", "(source 2)", "[Source 2]", "【2†source】",
+    ],
+)  # fmt: skip
 def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str) -> None:
     [read, *_] = read_fenced(fence([source(1, "x.pdf", 5, f"The pool is blue {planted}."), *SOURCES[1:]]))
     writer = CitationWriter(SOURCES, "When?")
