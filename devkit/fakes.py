@@ -66,6 +66,7 @@ class ScriptedModel(BaseChatModel):
             content="",
             tool_call_chunks=calls,
             response_metadata=reply.response_metadata,
+            usage_metadata=reply.usage_metadata,
             chunk_position="last",
         )
         yield ChatGenerationChunk(message=last)

@@ -14,6 +14,7 @@ from orc.graphs.prompts import LEAST_WINDOW_FOR_TOOLS
 from orc_core.errors import OrcError
 from orc_core.infra.model_servers import SERVERS
 from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.structured_outputs import Part
 
 ASKED = [HumanMessage("What is the weather in Oslo?")]
 MOST_CALLS = 8
@@ -81,3 +82,5 @@ async def _try(model: ChatModel) -> AsyncIterator[Trial]:
     except OrcError as exc:
         instead = "Turns are planned by rules, and old turns are not summarized."
         yield Trial(None, "gives no objects", f"{exc.message} {instead}")
+    if lacking := [part.name.lower() for part in sorted(model.abilities.without - {Part.TOOLS})]:
+        yield Trial(None, f"refuses requests with {', '.join(lacking)}", "Orc leaves that out.")

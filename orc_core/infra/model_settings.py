@@ -6,7 +6,14 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from orc_core.infra.model_servers import LOCAL_DEFAULTS, OPENAI, SERVERS, is_loopback, read_name
+from orc_core.infra.model_servers import (
+    FOUND_BY_PORT,
+    LOCAL_DEFAULTS,
+    OPENAI,
+    SERVERS,
+    is_loopback,
+    read_name,
+)
 from orc_core.infra.setting_names import Section, split_commas
 from orc_core.models import Record
 
@@ -159,8 +166,9 @@ class ModelSettings(WindowSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether the model runs on this machine."""
-        return self.has_other_server and is_loopback(self.openai_base_url)
+        """Whether the model runs on this machine, or by a server for single computers on another one."""
+        is_near = self.server in FOUND_BY_PORT or is_loopback(self.openai_base_url)
+        return self.has_other_server and is_near
 
     @property
     def is_openai(self) -> bool:

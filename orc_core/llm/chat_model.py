@@ -15,7 +15,7 @@ from orc_core.errors import BudgetExceeded, DependencyDown, OrcError
 from orc_core.infra.resilience import CircuitBreaker, Translate
 from orc_core.infra.telemetry.calls import Call, Model
 from orc_core.llm.errors import (
-    MAY_BE_TAKEN_OTHERWISE,
+    REQUEST_REFUSED,
     ContentFiltered,
     ModelMisconfigured,
     ModelOutputInvalid,
@@ -28,6 +28,7 @@ from orc_core.llm.messages import has_files
 from orc_core.llm.replies import (
     TOO_LONG,
     StreamRepair,
+    Thoughts,
     calls_tools,
     finish_reason,
     finish_reasons,
@@ -41,6 +42,8 @@ from orc_core.llm.replies import (
 from orc_core.llm.structured_outputs import (
     Abilities,
     Form,
+    Part,
+    WrittenCall,
     correction,
     instruction,
     read_object,
@@ -152,26 +155,18 @@ class ChatModel:
 
     async def complete(self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(
-            await self._model_for(messages), messages, budget, **self._limit(max_tokens)
-        )
-        self._refuse_cut([message])
-        if not message.text:
-            raise empty_reply()
-        return str(message.text)
+        async with aclosing(self.stream(messages, budget=budget, max_tokens=max_tokens)) as texts:
+            return "".join([text async for text in texts])
 
     async def stream(
         self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
     ) -> AsyncGenerator[str, None]:
         """Streams the answer's text; at least one delta."""
-        is_empty = True
-        async with aclosing(self._chunks(messages, budget, **self._limit(max_tokens))) as chunks:
-            async for chunk in chunks:
-                if text := chunk.text:
-                    is_empty = False
-                    yield str(text)
-        if is_empty:
-            raise empty_reply()
+        answer = self.stream_with_tools(messages, (), budget=budget, max_tokens=max_tokens)
+        async with aclosing(answer) as parts:
+            async for part in parts:
+                if isinstance(part, str):
+                    yield part
 
     async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
         """The model's answer as a `schema`, in the first form in which the model gives one.
@@ -185,7 +180,7 @@ class ChatModel:
             try:
                 reply = await self._object(form, asked, schema, budget)
             except ModelMisconfigured as exc:
-                if exc.code not in MAY_BE_TAKEN_OTHERWISE:
+                if exc.code != REQUEST_REFUSED:
                     raise
                 logger.info("%s does not accept %s", self.name, form.value)
                 self.abilities.failed(refused=True)
@@ -243,43 +238,56 @@ class ChatModel:
         message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        answer = self._answer_with_tools(messages, tools, budget, self._limit(max_tokens))
+        written = WrittenCall([tool["function"]["name"] for tool in tools])
+        limit = {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
+        answer = self._answer(messages, tools, budget, limit)
         async with aclosing(answer) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
-                if text := chunk.text:
-                    yield str(text)
+                if text := written.feed(str(chunk.text)):
+                    yield text
         with self._translated():
             message = merge_chunks(parts)
+        if call := written.call:
+            message = AIMessage("", tool_calls=[call])
+        elif text := written.finish():
+            yield text
         if not (message.text or calls_tools(message)):
             raise empty_reply()
         yield message
 
-    async def _answer_with_tools(
+    async def _answer(
         self, messages: Prompt, tools: Sequence[dict[str, Any]], budget: CallBudget, options: dict[str, Any]
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        """The answer; without the tools if the model refuses requests that have some."""
-        offered = {"tools": list(tools)} if tools and self.abilities.takes_tools else {}
-        try:
-            async with aclosing(self._chunks(messages, budget, **offered, **options)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-        except ModelMisconfigured as exc:
-            if not (offered and exc.code in MAY_BE_TAKEN_OTHERWISE and budget.calls_left):
-                raise
-            async with aclosing(self._chunks(messages, budget, **options)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-            logger.info("%s accepts no tools", self.name)
-            self.abilities.takes_tools = False
+        """The answer, to a request without what the server is known to refuse, or refuses now."""
+        left_out: list[Part] = []
+        while True:
+            without, has_begun = self.abilities.without.union(left_out), False
+            offered = {"tools": list(tools)} if tools and Part.TOOLS not in without else {}
+            plain = {"without": without} if without - {Part.TOOLS} else {}
+            try:
+                async with aclosing(self._chunks(messages, budget, **offered, **plain, **options)) as chunks:
+                    async for chunk in chunks:
+                        has_begun = has_begun or bool(chunk.text) or calls_tools(chunk)
+                        yield chunk
+                self.abilities.taken(left_out)
+                return
+            except DependencyDown as exc:
+                part = self.abilities.part_to_leave_out(exc, without, has_tools=bool(offered))
+                # Who sends files knows what to do if they are refused.
+                if part is None or has_begun or has_files(messages) or not budget.calls_left:
+                    raise
+                left_out.append(part)
 
     async def _invoke(
-        self, model: "Runnable[Any, AIMessage]", messages: Prompt, budget: CallBudget, **options: Any
+        self, model: "Runnable[Any, AIMessage]", messages: Prompt, budget: CallBudget
     ) -> AIMessage:
         budget.begin_call()
-        with self._telemetry.call(messages, options.get("max_tokens")) as call:
+        with self._telemetry.call(messages) as call:
             async with self._attempt():
-                message = repair_message(await model.ainvoke(list(messages), **options))
+                without = self.abilities.without
+                given: dict[str, Any] = {"without": without} if without - {Part.TOOLS} else {}
+                message = repair_message(await model.ainvoke(list(messages), **given))
             _refuse_withheld([message])
             self._record(call, budget, messages, [message])
         return message
@@ -289,7 +297,7 @@ class ChatModel:
     ) -> AsyncGenerator[AIMessageChunk, None]:
         budget.begin_call()
         received: list[AIMessageChunk] = []
-        repair = StreamRepair()
+        repair = StreamRepair(Thoughts(is_open=self.abilities.thinks_first))
         left = LONGEST_CHARACTERS * options.get("max_tokens", LONGEST_TOKENS)
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
@@ -307,6 +315,7 @@ class ChatModel:
                             if left < 0:  # the limit is the provider's to keep, and this one does not
                                 raise ReplyCut(at_limit=True, text=reply_text(received))
                             chunk = await anext(chunks, None)
+                self.abilities.thinks_first = repair.thoughts.was_open
                 if rest := repair.finish():
                     received.append(rest)
                     yield rest
@@ -315,9 +324,6 @@ class ChatModel:
                 if received:
                     self._record(call, budget, messages, received)
         self._refuse_cut(received)
-
-    def _limit(self, max_tokens: int | None) -> dict[str, Any]:
-        return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
     async def _model_for(self, messages: Prompt) -> "BaseChatModel":
         if self.file_model is not None and has_files(messages):

@@ -5,13 +5,12 @@ import time
 from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
 
-from orc_core.errors import DependencyDown, InvalidInput
+from orc_core.errors import DependencyDown, InvalidInput, OrcError
 
 MODEL = "model"
+MODEL_SETTING = "ORC_MODEL or ORC_CHAT_MODEL"
 REQUEST_REFUSED = "model_refused_request"
-TOOLS_REFUSED = "model_takes_no_tools"
-MAY_BE_TAKEN_OTHERWISE = frozenset({REQUEST_REFUSED, TOOLS_REFUSED})
-"""The codes of requests that may be accepted in another form: without tools, or without a schema."""
+"""The code of a request that may be taken in another form: without tools, or without a schema."""
 MODEL_UNKNOWN = "model_unknown"
 TIMEOUT = "model_timeout"
 """The code of a model that was silent for too long."""
@@ -114,6 +113,39 @@ def key_refused() -> ModelMisconfigured:
         " AZURE_OPENAI_API_KEY or the role `Cognitive Services OpenAI User`.",
         code="model_auth",
     )
+
+
+def not_reached() -> OrcError:
+    """The error for a model whose server does not accept a connection."""
+    return model_down("The model cannot be reached. Try again shortly.")
+
+
+def silent() -> OrcError:
+    """The error for a model that does not answer in time."""
+    return model_down("The model did not answer in time. Try again.", TIMEOUT)
+
+
+def of_status(status: int) -> OrcError:
+    """The error for a response with this HTTP status."""
+    match status:
+        case 401 | 403:
+            return key_refused()
+        case 402:
+            return model_down("The model account's quota is used up.", "model_quota")
+        case 404:
+            said = f"The provider has no such model: check {MODEL_SETTING} and the endpoint."
+            return ModelMisconfigured(said, code=MODEL_UNKNOWN)
+        case 408:
+            return silent()
+        case 413:
+            return ContextTooLong()
+        case 429:
+            return model_down("The model is handling too many requests. Try again shortly.", "model_busy")
+        case 400 | 422 | 501:
+            said = f"The model refused the request: check {MODEL_SETTING} and what it supports."
+            return ModelMisconfigured(said, code=REQUEST_REFUSED)
+        case _:
+            return model_down("The model failed to answer. Try again shortly.")
 
 
 def empty_reply() -> DependencyDown:

@@ -2,25 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Set
 from contextlib import aclosing, suppress
 from typing import Any, Protocol, Self, cast
 
+from httpx2 import Request
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk
 from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
-from openai import AsyncOpenAI, AsyncStream, BaseModel
+from openai import APIError, AsyncOpenAI, AsyncStream
 
 from orc_core.infra.model_settings import ModelFacts
 from orc_core.llm.messages import alternating
 from orc_core.llm.provider import Provider
+from orc_core.llm.structured_outputs import Part
 
 JOINED_SECONDS = 0.01
 """After a text, the texts of this time are passed on together. A screen shows a picture for longer, and each
 piece passes a dozen layers in two processes before it is shown."""
 
+NEEDED = frozenset(
+    ("model", "messages", "input", "stream", "tools", "tool_choice", "response_format", "text", "store")
+)
+"""The fields of a request without options, in both APIs."""
 Piece = dict[str, Any]
 
 
@@ -37,6 +44,7 @@ class PlainCompletions:
     """The library's chat completions as LangChain calls them, with replies and their pieces as plain dicts.
 
     The library would build objects of each, which LangChain takes apart again: half of the time of a call.
+    What servers leave out of a reply, or write in another type, is as OpenAI documents it.
     """
 
     def __init__(self, client: AsyncOpenAI) -> None:
@@ -55,13 +63,47 @@ class PlainCompletions:
                 stream=True,
                 stream_cls=AsyncStream[object],
             )
-            return JoinedPieces(stream)
+            if "json" not in stream.response.headers.get("content-type", ""):
+                return JoinedPieces(stream)
+            # The server does not stream, or names the wrong type.
+            body = (await stream.response.aread()).decode("utf-8", "replace")
+            pieces = re.findall(r"^data: ?(\{.*)", body, re.MULTILINE) or [body]
+            return aclosing(_read_before([self._read(json.loads(piece)) for piece in pieces]))
         reply = await self._client.post(url, body=payload, options=options, cast_to=object)
         if isinstance(reply, str):
             # Some servers send JSON as another type of content.
             with suppress(json.JSONDecodeError):
                 reply = json.loads(reply)
-        return reply
+        return self._read(reply)
+
+    def _read(self, reply: Any) -> Any:
+        """The reply; raises the error that it may have with a status of success."""
+        if isinstance(reply, dict) and (problem := reply.get("error")):
+            request = Request("POST", self._client.base_url)
+            raise APIError(str(problem), request, body=problem)
+        return as_documented(reply, "message")
+
+
+async def _read_before(pieces: list[Piece]) -> AsyncGenerator[Piece, None]:
+    """The pieces of a reply that has come as a whole."""
+    for piece in pieces:
+        choices = [{**each, "delta": each.get("delta") or each["message"]} for each in piece["choices"]]
+        yield as_documented({**piece, "choices": choices}, "delta")
+
+
+def as_documented(reply: Any, part: str) -> Any:
+    """A reply or a piece of one, with what LangChain reads of its `part` where servers leave it out."""
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    for choice in choices if isinstance(choices, list) else ():
+        said = choice[part] = choice.get(part) or {}
+        said["role"] = "assistant"
+        if refusal := said.get("refusal"):  # as blocks of the responses API, because LangChain drops it
+            said["content"] = [{"type": "refusal", "refusal": str(refusal)}]
+        for index, call in enumerate(said.get("tool_calls") or ()):
+            call["index"] = index if call.get("index") is None else call["index"]
+            if isinstance(arguments := call.get("function", {}).get("arguments"), dict):
+                call["function"]["arguments"] = json.dumps(arguments)
+    return reply
 
 
 class JoinedPieces:
@@ -114,6 +156,7 @@ class JoinedPieces:
             async for piece in self._stream:
                 text = _text_of(piece)
                 if text is None:
+                    as_documented(piece, "delta")
                     self._is_due.set()
                 if text is not None and self._waiting and self._last_is_text:
                     self._waiting[-1]["choices"][0]["delta"]["content"] += text
@@ -140,8 +183,37 @@ def _text_of(piece: object) -> str | None:
 class OpenAIChat(ChatOpenAI):
     """Calls the model without LangChain's callbacks, caches and threads: a quarter of the time of a call.
 
-    It keeps the refusal of a reply, which LangChain drops in chat completions that are plain dicts.
+    `limits_as_max_tokens`: the server has OpenAI's earlier name of the limit. A request is sent `without` the
+    parts that are named.
     """
+
+    limits_as_max_tokens: bool = False
+
+    def _get_request_payload(
+        self,
+        input_: LanguageModelInput,
+        *,
+        stop: list[str] | None = None,
+        without: Set[Part] = frozenset(),
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        payload = super()._get_request_payload(input_, stop=stop, **kwargs)
+        limit = payload.pop("max_completion_tokens", None) if self.limits_as_max_tokens else None
+        if limit is not None:
+            payload["max_tokens"] = limit
+        if Part.OPTIONS in without:
+            payload = {name: value for name, value in payload.items() if name in NEEDED}
+        return payload
+
+    def _asked(
+        self, input_: LanguageModelInput, *, without: Set[Part] = frozenset(), **_: Any
+    ) -> list[BaseMessage]:
+        messages = self._convert_input(input_).to_messages()
+        if Part.SYSTEM in without:
+            messages = [
+                HumanMessage(each.content) if isinstance(each, SystemMessage) else each for each in messages
+            ]
+        return alternating(messages)
 
     async def ainvoke(
         self,
@@ -151,7 +223,7 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        messages = alternating(self._convert_input(input).to_messages())
+        messages = self._asked(input, **kwargs)
         if self.use_responses_api:
             result = await self._agenerate(messages, stop, **kwargs)
         else:
@@ -167,7 +239,11 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        messages, is_empty = alternating(self._convert_input(input).to_messages()), True
+        if Part.STREAM in kwargs.get("without", ()):
+            whole = await self.ainvoke(input, stop=stop, **kwargs)
+            yield AIMessageChunk(**whole.model_dump(exclude={"type"}))
+            return
+        messages, is_empty = self._asked(input, **kwargs), True
         stream = cast(AsyncGenerator[ChatGenerationChunk, None], self._astream(messages, stop, **kwargs))
         async with aclosing(stream) as chunks:
             async for chunk in chunks:
@@ -175,26 +251,6 @@ class OpenAIChat(ChatOpenAI):
                 yield cast(AIMessageChunk, _message_of(chunk))
         if is_empty:
             raise ValueError("the stream has no chunks")
-
-    def _create_chat_result(
-        self, response: dict[str, Any] | BaseModel, generation_info: dict[str, Any] | None = None
-    ) -> ChatResult:
-        result = super()._create_chat_result(response, generation_info)
-        if isinstance(response, dict) and result.generations:
-            refusal = response["choices"][0]["message"].get("refusal")
-            result.generations[0].message.additional_kwargs["refusal"] = refusal
-        return result
-
-    def _convert_chunk_to_generation_chunk(
-        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
-    ) -> ChatGenerationChunk | None:
-        converted = super()._convert_chunk_to_generation_chunk(
-            chunk, default_chunk_class, base_generation_info
-        )
-        delta = choices[0].get("delta") if (choices := chunk.get("choices")) else None
-        if converted is not None and delta and (refusal := delta.get("refusal")):
-            converted.message.additional_kwargs["refusal"] = str(refusal)
-        return converted
 
 
 def _message_of(generation: ChatGeneration, about: dict[str, Any] | None = None) -> BaseMessage:
@@ -224,6 +280,7 @@ def build_openai_chat(provider: Provider, name: str, facts: ModelFacts, *, respo
         max_retries=provider.retries,
         temperature=facts.temperature,
         stream_usage=True,
+        limits_as_max_tokens=provider.endpoint.runs_models,
         stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
         **api,
     )

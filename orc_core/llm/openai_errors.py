@@ -22,11 +22,10 @@ from orc_core.llm.errors import (
 )
 
 MALFORMED = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What langchain-openai raises for a reply without choices or a message, one that is not JSON, one with
-values of a wrong type, or an error reply."""
-_MODEL_SETTING = "ORC_MODEL or ORC_CHAT_MODEL"
+"""What langchain-openai raises for a reply without choices or a message, one that is not JSON, or one with
+values of a wrong type."""
 NO_FILES_API = (404, 405, 501)
-NOT_ALLOWED, TOO_LARGE = 405, 413
+NOT_ALLOWED = 405
 _CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
 _TOO_LONG = (
     "context_length_exceeded",
@@ -43,13 +42,11 @@ _TOO_LONG = (
 )
 """What servers say of a prompt that has more tokens than the window."""
 _NO_TOOLS = (
-    "does not support tools",  # Ollama
     "support tool use",  # OpenRouter: "No endpoints found that support tool use"
     "handle the requested parameters",  # OpenRouter, also of a schema
-    "requires --enable-auto-tool-choice",  # vLLM
     "tools param requires --jinja",  # llama.cpp
 )
-"""What servers say of a request with tools that the model cannot take."""
+"""What servers say, with another status than of a bad request, if the model cannot take the request."""
 _CODE = re.compile(r"context_length_exceeded|content_filter|insufficient_quota|rate_limit_exceeded")
 
 
@@ -58,7 +55,7 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, ContextOverflowError) or _says(exc, _TOO_LONG):
         return ContextTooLong()
     if _says(exc, _NO_TOOLS):
-        return ModelMisconfigured("The model takes no tools.", code=errors.TOOLS_REFUSED)
+        return errors.of_status(400)
     if isinstance(exc, openai.APIStatusError):
         error, seconds = _by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers)
         if error.retryable and seconds > 0:
@@ -67,13 +64,13 @@ def translate(exc: Exception) -> OrcError | None:
     if isinstance(exc, openai.APIError):
         return _by_code(exc.code) or _by_class(exc)
     if isinstance(exc, httpx2.TimeoutException | TimeoutError):
-        return _silent()
+        return errors.silent()
     if isinstance(exc, openai.OpenAIError | httpx2.HTTPError | httpx2.StreamError):
         return model_down("The connection to the model broke. Try again.")
     if isinstance(exc, httpx2.InvalidURL | openai.InvalidWebhookSignatureError):
         return ModelMisconfigured("The model's address is not usable: check OPENAI_BASE_URL.")
     if isinstance(exc, MALFORMED):
-        code = _CODE.search(str(exc))  # langchain-openai has it in the message
+        code = _CODE.search(str(exc))  # langchain-openai has it in the message, of the responses API
         unreadable = "The model sent a reply that cannot be read. Try again."
         return _by_code(code and code[0]) or model_down(unreadable, "model_reply_malformed")
     return None
@@ -88,7 +85,9 @@ def translate_about_embeddings(exc: Exception) -> OrcError | None:
     error = translate(exc)
     if not isinstance(error, ModelMisconfigured):
         return error
-    return ModelMisconfigured(error.message.replace(_MODEL_SETTING, "ORC_EMBEDDING_MODEL"), code=error.code)
+    return ModelMisconfigured(
+        error.message.replace(errors.MODEL_SETTING, "ORC_EMBEDDING_MODEL"), code=error.code
+    )
 
 
 def translate_about_files(exc: Exception) -> OrcError | None:
@@ -110,11 +109,11 @@ def _by_code(code: str | None) -> OrcError | None:
         case "content_filter" | "content_policy_violation":
             return ContentFiltered()
         case "insufficient_quota":
-            return model_down("The model account's quota is used up.", "model_quota")
+            return errors.of_status(402)
         case "rate_limit_exceeded":
-            return _busy()
+            return errors.of_status(429)
         case errors.TIMEOUT:
-            return _silent()
+            return errors.silent()
         case "invalid_api_key":
             return key_refused()
         case _:
@@ -122,35 +121,21 @@ def _by_code(code: str | None) -> OrcError | None:
 
 
 def _by_class(exc: openai.APIError) -> OrcError:
+    # An error in a stream, or with a status of success, may have the real status as its code.
+    status = getattr(exc, "status_code", int(exc.code) if exc.code and exc.code.isdecimal() else 0)
     match exc:
-        case openai.AuthenticationError() | openai.PermissionDeniedError():
-            return key_refused()
         case openai.APIStatusError() if _is_no_api(exc):
             return ModelMisconfigured(
                 "The address of the model is wrong: check OPENAI_BASE_URL, which often ends in /v1."
             )
-        case openai.NotFoundError():
-            return ModelMisconfigured(
-                f"The provider has no such model: check {_MODEL_SETTING} and the endpoint.",
-                code=errors.MODEL_UNKNOWN,
-            )
-        case openai.RateLimitError():
-            return _busy()
-        case openai.APIStatusError() if exc.status_code == TOO_LARGE:
-            return ContextTooLong()
         case openai.BadRequestError() if _CONTENT_TYPE.search(exc.param or ""):
             return FilesNotRead()
         case openai.APITimeoutError():
-            return _silent()
+            return errors.silent()
         case openai.APIConnectionError():
-            return model_down("The model cannot be reached. Try again shortly.")
-        case openai.BadRequestError() | openai.UnprocessableEntityError():
-            return ModelMisconfigured(
-                f"The model refused the request: check {_MODEL_SETTING} and what it supports.",
-                code=errors.REQUEST_REFUSED,
-            )
+            return errors.not_reached()
         case _:
-            return model_down("The model failed to answer. Try again shortly.")
+            return errors.of_status(status)
 
 
 def _is_no_api(exc: openai.APIStatusError) -> bool:
@@ -158,11 +143,3 @@ def _is_no_api(exc: openai.APIStatusError) -> bool:
     return exc.status_code == NOT_ALLOWED or (
         isinstance(exc, openai.NotFoundError) and not isinstance(exc.body, dict)
     )
-
-
-def _silent() -> OrcError:
-    return model_down("The model did not answer in time. Try again.", errors.TIMEOUT)
-
-
-def _busy() -> OrcError:
-    return model_down("The model is handling too many requests. Try again shortly.", "model_busy")

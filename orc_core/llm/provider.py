@@ -24,7 +24,7 @@ from orc_core.llm.errors import (
     seconds_to_wait,
 )
 from orc_core.llm.served_models import NO_KEY, ServedModels
-from orc_core.llm.structured_outputs import Abilities, Form
+from orc_core.llm.structured_outputs import Abilities, Form, Part
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -57,6 +57,11 @@ class Endpoint:
     def package(self) -> str:
         """The package with LangChain's model of an API that is not OpenAI's; "" for OpenAI's."""
         return SERVERS[self.server].package
+
+    @property
+    def runs_models(self) -> bool:
+        """Whether the server runs models by itself. Ollama and LM Studio ignore OpenAI's newer fields."""
+        return SERVERS[self.server].temperature is not None and not self.package
 
     @property
     def models_url(self) -> str:
@@ -102,7 +107,9 @@ class Provider:
             forms = (Form.TOOL,) if self.endpoint.package else (Form.SCHEMA, Form.TOOL)
             known = Abilities(forms, reports_finish=True, pause_seconds=0)
         else:
-            known = Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
+            tried = (Form.SCHEMA, Form.OBJECT, Form.TOOL)
+            is_local = self.served.assumed_window is not None
+            known = Abilities(tried, tuple(Part), is_local=is_local)
         return self._abilities.setdefault(model, known)
 
     async def ping(self, model: str) -> None:
@@ -151,7 +158,7 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
         return None
     key, http = _key(endpoint, credentials), _open_http(settings)
     lists_windows = settings.has_other_server and not endpoint.package
-    served = ServedModels(http, endpoint.url, key) if lists_windows else None
+    served = ServedModels(http, endpoint.url, key, is_local=settings.is_local) if lists_windows else None
     translate = _translate_other if endpoint.package else partial(_translate, served)
     return Provider(
         endpoint=endpoint,

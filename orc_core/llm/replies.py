@@ -16,7 +16,16 @@ TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _REPAIRED = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
-_THOUGHTS = tuple((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking"))
+_OPENING, _CLOSING = "<think>", "</think>"
+_THOUGHTS = tuple(
+    (opening, re.compile(re.escape(closing), re.IGNORECASE))
+    for opening, closing in [
+        *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "thought", "reasoning")),
+        ("[think]", "[/think]"),
+        ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
+    ]
+)
+"""The marks between which models think: of Qwen and DeepSeek, Mistral, and gpt-oss."""
 
 
 def repair_text(text: str) -> str:
@@ -47,54 +56,62 @@ def repair_message(message: AIMessage) -> AIMessage:
 
 
 class Thoughts:
-    """Drops what a model thinks at the beginning of its text, between tags that may be split over chunks."""
+    """Drops what a model thinks at the beginning of its text, between marks that may be split over chunks.
 
-    def __init__(self) -> None:
-        self._held: str | None = ""
+    Some templates write the opening mark into the prompt. `is_open`: the model is known to begin so;
+    `was_open`: its text had a closing mark, and no other before it.
+    """
+
+    def __init__(self, *, is_open: bool = False) -> None:
+        self._is_open, self.was_open = is_open, False
+        self._held: str | None = _OPENING * is_open
 
     def feed(self, text: str) -> str:
         """What of the text is known to be the answer."""
-        if self._held is None:
-            return text
-        self._held += text
-        begun = self._held.lstrip()
-        for opening, closing in _THOUGHTS:
-            if begun.startswith(opening):
-                _, closed, answer = begun.partition(closing)
-                if not closed:
+        if self._held is not None:
+            self._held += text
+            begun = self._held.lstrip()
+            for opening, closing in _THOUGHTS:
+                if begun[: len(opening)].lower() == opening:
+                    if (closed := closing.search(begun)) is None:
+                        return ""
+                    answer, self.was_open = begun[closed.end() :].lstrip(), self._is_open
+                    self._held = None if answer else ""
+                    return answer
+                if opening.startswith(begun.lower()):
                     return ""
-                answer = answer.lstrip()
-                self._held = None if answer else ""
-                return answer
-            if opening.startswith(begun):
-                return ""
-        return self.finish()
+            text, self._held = self._held, None
+        thought, closed_by, answer = text.partition(_CLOSING)
+        self.was_open = self.was_open or bool(closed_by)
+        return answer.lstrip() if closed_by else thought
 
     def finish(self) -> str:
         """What was held back and is no thought."""
         held, self._held = self._held or "", None
-        return "" if held.lstrip().startswith(tuple(opening for opening, _ in _THOUGHTS)) else held
+        if self._is_open:
+            return held.removeprefix(_OPENING)
+        return "" if held.lstrip().lower().startswith(tuple(opening for opening, _ in _THOUGHTS)) else held
 
 
 class StreamRepair:
     """Repairs the text of a streamed reply and drops its thoughts. Half of a pair at the end of a chunk waits
     for the next one."""
 
-    def __init__(self) -> None:
+    def __init__(self, thoughts: Thoughts | None = None) -> None:
         self._half = ""
-        self._thoughts = Thoughts()
+        self.thoughts = thoughts or Thoughts()
 
     def feed(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """The chunk with repaired text. Raises TypeError if its text is not text."""
         if isinstance(chunk.content, str):
-            content: Any = self._thoughts.feed(self._feed(chunk.content))
+            content: Any = self.thoughts.feed(self._feed(chunk.content))
         else:
             content = [self._feed_block(block) for block in chunk.content]
         return chunk if content == chunk.content else chunk.model_copy(update={"content": content})
 
     def finish(self) -> AIMessageChunk | None:
         """What was held back to the end; None if nothing was."""
-        rest = self._thoughts.feed(repair_text(self._half)) + self._thoughts.finish()
+        rest = self.thoughts.feed(repair_text(self._half)) + self.thoughts.finish()
         return AIMessageChunk(content=rest) if rest else None
 
     def _feed(self, text: str) -> str:
@@ -128,9 +145,7 @@ def refusal(messages: Sequence[AIMessage]) -> str:
 
 
 def _refusals(message: AIMessage) -> Iterator[str]:
-    """The refusal in chat completions, and the blocks of one in the responses API."""
-    if said := message.additional_kwargs.get("refusal"):
-        yield str(said)
+    """The blocks of a refusal."""
     if isinstance(message.content, list):
         for block in message.content:
             if isinstance(block, dict) and block.get("type") == "refusal":

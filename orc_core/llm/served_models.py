@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orc_core.infra.model_servers import FOUND_BY_PORT, SERVERS, is_loopback
+from orc_core.infra.model_servers import FOUND_BY_PORT, SERVERS
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -20,7 +20,7 @@ LEAST_WINDOW = 4096
 SHOWN_NAMES = 8
 _PATHS = ("{v1}/models", "{root}/api/v0/models", "{root}/api/ps")
 """OpenAI's list (llama.cpp, vLLM and OpenRouter add windows), and of local ones LM Studio's and Ollama's."""
-_WINDOWS = ("loaded_context_length", "n_ctx", "max_model_len", "context_length")
+_WINDOWS = ("loaded_context_length", "n_ctx", "max_model_len", "context_length", "context_window")
 """The fields of a model's entry that may have its window, the one in use first."""
 _ANY_NAME = "llamacpp"
 """The owner of a model that answers whatever the name."""
@@ -30,14 +30,16 @@ USUAL = {kind: SERVERS[kind][:2] for kind in FOUND_BY_PORT}
 class ServedModels:
     """The models of one server, `names` in its order. What was read stays when the server does not answer."""
 
-    def __init__(self, http: "AsyncClient", url: str, key: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self, http: "AsyncClient", url: str, key: Callable[[], Awaitable[str]], *, is_local: bool = True
+    ) -> None:
         self._http = http
         self._v1 = url.rstrip("/")
         self._key = key
         self._next = 0.0
         self._entries: dict[str, dict[str, Any]] = {}
         self.names: list[str] = []
-        self.assumed_window = LEAST_WINDOW if is_loopback(url) else None
+        self.assumed_window = LEAST_WINDOW if is_local else None
 
     async def learn(self) -> None:
         """Ask the server, unless it was asked within the last minute. Raises nothing if it is silent."""
@@ -93,7 +95,7 @@ class ServedModels:
 
 def _entries(payload: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     # Gemini's names begin with `models/`, with or without which they are accepted.
-    listed = (payload.get("data") or payload.get("models")) if isinstance(payload, dict) else None
+    listed = (payload.get("data") or payload.get("models")) if isinstance(payload, dict) else payload
     for entry in listed if isinstance(listed, list) else ():
         if isinstance(entry, dict) and isinstance(name := entry.get("id") or entry.get("name"), str):
             meta = entry.get("meta")

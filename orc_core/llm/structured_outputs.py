@@ -1,19 +1,29 @@
 """Replies that are JSON objects: the forms in which a model can be asked for one, and how a reply is read."""
 
 import json
+import logging
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+from langchain_core.messages.tool import tool_call
 from pydantic import BaseModel, ValidationError
+
+from orc_core.errors import OrcError
+from orc_core.llm.errors import REQUEST_REFUSED, ReplyCut
 
 Json = dict[str, Any]
 Output = TypeVar("Output", bound=BaseModel)
 _KEPT = ("type", "description", "enum", "const")
 _NAMED_CALL = ("arguments", "parameters")
+FAILED = 500
+"""The status of servers on this machine if a template, or a part of them, lacks what a request has."""
+_MAY_CALL = re.compile(r"\s*(?:\Z|[{<`]|\[\s*(?:\Z|[{T]))")
+"""`{"name": ...}` alone, in a fence, in a list, after `[TOOL_CALLS]` or in a tag."""
 
 PAUSE_SECONDS = 600.0
 """How long a model is not asked for an object after so many misses in a row."""
@@ -21,6 +31,9 @@ MOST_MISSES, SLOW_SECONDS = 4, 10.0
 """A reply that is no object is one miss; a caller that has waited for so long and gives up is two."""
 SHOWN_CHARACTERS = 2000
 """The part of a wrong reply that the model is shown again."""
+
+
+logger = logging.getLogger(__name__)
 
 
 class Form(Enum):
@@ -31,16 +44,29 @@ class Form(Enum):
     TOOL = "a tool call"
 
 
+class Part(IntEnum):
+    """What not every server takes in a request, in the order in which it is left out."""
+
+    TOOLS = 1
+    OPTIONS = 2
+    SYSTEM = 3
+    STREAM = 4
+
+
 @dataclass
 class Abilities:
     """What a server has shown that it can do with a model. One for all roles of the model in a process.
 
-    `forms` are tried in this order. Without `takes_tools` it refused a request that had some. With
-    `reports_finish` an answer that has no finish reason is a broken one.
+    `forms` are tried in this order. Of a request that is refused `parts` may be left out, and are `without`
+    which requests were taken. With `thinks_first` its text begins with thoughts that only their end marks,
+    and with `reports_finish` an answer that has no finish reason is a broken one.
     """
 
     forms: Sequence[Form] = (Form.TOOL,)
-    takes_tools: bool = True
+    parts: Sequence[Part] = (Part.TOOLS,)
+    without: set[Part] = field(default_factory=set)
+    thinks_first: bool = False
+    is_local: bool = False
     reports_finish: bool = False
     pause_seconds: float = PAUSE_SECONDS
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
@@ -56,6 +82,27 @@ class Abilities:
     def form(self) -> Form | None:
         """The form to ask in; None: the model is not asked for a while, because all have failed."""
         return self._left[0] if self.clock() >= self._asked_from else None
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether no request was refused for its tools."""
+        return Part.TOOLS not in self.without
+
+    def part_to_leave_out(self, exc: OrcError, without: Set[Part], *, has_tools: bool) -> Part | None:
+        """What to leave out, in addition, of a request that has failed so; None if it may not help."""
+        rest = set(self.parts) - without - (set() if has_tools else {Part.TOOLS})
+        if isinstance(exc, ReplyCut) and exc.at_limit and Part.OPTIONS in rest:
+            return Part.OPTIONS  # the limit was spent on thoughts
+        has_failed = self.is_local and getattr(exc.__cause__, "status_code", 0) == FAILED
+        return min(rest, default=None) if has_failed or exc.code == REQUEST_REFUSED else None
+
+    def taken(self, left_out: Sequence[Part]) -> None:
+        """A request was taken without these parts. It needs the last one, none before was the only cause."""
+        for part in left_out[-1:]:
+            self.without.add(part)
+            logger.info("requests are sent without %s from now on", part.name)
+            if part is not Part.TOOLS:
+                self._restart(asked_from=0.0)
 
     def worked(self) -> None:
         """The reply was an object."""
@@ -110,6 +157,38 @@ def _first_object(text: str) -> Any:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except RecursionError as exc:
         raise ValueError("the object is too deep") from exc
+
+
+class WrittenCall:
+    """Holds back a text that may be a call of one of these tools: some models write it as text."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._held: str | None = "" if names else None
+
+    def feed(self, text: str) -> str:
+        """What of the text is known to be none."""
+        if self._held is None:
+            return text
+        self._held += text
+        return "" if _MAY_CALL.match(self._held) else self.finish()
+
+    def finish(self) -> str:
+        """What was held back."""
+        held, self._held = self._held or "", None
+        return held
+
+    @property
+    def call(self) -> ToolCall | None:
+        """The call that the text is; None if it is none."""
+        try:
+            value = _first_object(self._held or "")
+        except ValueError:
+            return None
+        arguments: Any = next((value[key] for key in _NAMED_CALL if key in value), {})
+        if value.get("name") not in self._names or not isinstance(arguments, dict):
+            return None
+        return tool_call(name=value["name"], args=arguments, id="call_in_text")
 
 
 def response_format(schema: type[BaseModel]) -> Json:

@@ -191,8 +191,6 @@ def squared(text: str, known: Mapping[int, Place], *, is_all: bool) -> tuple[str
 
 def _cites_round(found: re.Match[str], known: Mapping[int, Place]) -> str:
     """The marker of known sources that this round bracket is, in square ones; a number alone is none."""
-    if not any(map(str.isdecimal, found[1])):
-        return ""
     bracket = f"[{found[1].strip()}]"
     numbers = [] if _BARE_MARKER.fullmatch(_plain(bracket)) else cited_numbers(bracket, known)
     return bracket if numbers and all(map(known.__contains__, numbers)) else ""

@@ -26,6 +26,20 @@ def alternates(asked: ChatRequest) -> Failure | None:
     return Failure(status=400, message="Conversation roles must alternate") if repeats else None
 
 
+def no_system_role(asked: ChatRequest) -> Failure | None:
+    """As the template of Gemma 2; its server fails instead of refusing."""
+    is_first = asked.body["messages"][0]["role"] == "system"
+    return Failure(status=500, message="Jinja Exception: System role not supported") if is_first else None
+
+
+def strict(asked: ChatRequest) -> Failure | None:
+    """As servers that refuse fields that they do not know."""
+    known = {"model", "messages", "stream", "max_tokens", "temperature"}
+    return (
+        Failure(status=422, message="Extra inputs are not permitted") if asked.body.keys() - known else None
+    )
+
+
 def thinks(asked: ChatRequest) -> Reply:
     reply = default_reply(asked)
     return reply.model_copy(update={"text": f"<think>\nLet me see.\n</think>\n\n{reply.text}"})
@@ -42,6 +56,10 @@ def only_talks(asked: ChatRequest) -> Reply | Failure | None:
     return None
 
 
+QUIRKS = (no_tools, alternates, no_system_role, strict, thinks, never_ends, only_talks)
+FACTS = {name: {"context_window": 32_000} for name in ("too_long", *(quirk.__name__ for quirk in QUIRKS))}
+
+
 @pytest.fixture(scope="module")
 def double() -> OpenAIDouble:
     return OpenAIDouble()
@@ -49,11 +67,10 @@ def double() -> OpenAIDouble:
 
 @pytest.fixture(scope="module")
 def here(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    quirks = (no_tools, alternates, thinks, never_ends, only_talks)
     # A model for each, because what was learned of one is remembered.
     variants = {
         quirk.__name__: Variant({"model": f"ollama:{quirk.__name__}", "model_catalog": FACTS})
-        for quirk in quirks
+        for quirk in QUIRKS
     }
     variants["too_long"] = Variant({"model": "ollama:too_long", "model_catalog": FACTS})
     variants["small"] = Variant({"model": "ollama:small"})
@@ -63,13 +80,7 @@ def here(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iter
             yield running
 
 
-FACTS = {
-    name: {"context_window": 32_000}
-    for name in ("no_tools", "alternates", "thinks", "never_ends", "only_talks", "too_long")
-}
-
-
-@pytest.mark.parametrize("quirk", [no_tools, alternates, thinks, never_ends, only_talks])
+@pytest.mark.parametrize("quirk", QUIRKS)
 def test_the_user_gets_a_cited_answer_in_each_turn(
     quirk: Quirk, here: InProcess, double: OpenAIDouble
 ) -> None:

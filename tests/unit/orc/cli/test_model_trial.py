@@ -76,6 +76,17 @@ async def test_what_a_small_model_lacks_is_no_error_and_has_a_remedy(
     assert "OLLAMA_CONTEXT_LENGTH=16384" in said
 
 
+async def test_what_a_server_refuses_is_left_out_and_said(double: OpenAIDouble, model: ChatModel) -> None:
+    def answer(asked: ChatRequest) -> Reply | Failure | None:
+        return Failure(status=400, message="no") if "temperature" in asked.body else None
+
+    double.responder = answer
+    works, said = await report(model)
+    assert works
+    assert "refuses requests with options" in said
+    assert "gives objects by a JSON schema" in said
+
+
 async def test_a_model_that_can_do_all_needs_no_advice(double: OpenAIDouble, model: ChatModel) -> None:
     works, said = await report(model)
     assert works

@@ -48,7 +48,7 @@ async def ask(tasks: Tasks, caller: Principal = ANN) -> str:
 
 async def test_each_user_has_a_limit_of_tasks(database: Database) -> None:
     tasks = tasks_of(database)
-    assert [await ask(tasks) for _ in range(3)] == ["A < b>title< /b>"] * 3
+    assert [await ask(tasks) for _ in range(3)] == ["A < b>title< /b> "] * 3
     with pytest.raises(RateLimited, match="limit of 3 tasks"):
         await ask(tasks)
     assert await ask(tasks, BOB)

@@ -73,10 +73,9 @@ def test_every_call_has_a_separate_id() -> None:
 
 def test_a_refusal_is_put_together_from_its_parts() -> None:
     parts = [
-        AIMessageChunk(content="", additional_kwargs={"refusal": part}) for part in ("I cannot", " do that.")
+        AIMessageChunk(content=[{"type": "refusal", "refusal": part}]) for part in ("I cannot", " do that.")
     ]
     assert refusal(parts) == "I cannot do that."
-    assert refusal([AIMessage([{"type": "refusal", "refusal": "No."}])]) == "No."
     assert refusal([AIMessage("Yes.")]) == ""
 
 

@@ -193,6 +193,8 @@ WINDOWS = [
         id="llama.cpp, whatever the name",
     ),
     pytest.param({"/v1/models": {"data": [{"id": "llama3.2", "max_model_len": 16384}]}}, 16384, id="vLLM"),
+    pytest.param({"/v1/models": {"data": [{"id": "llama3.2", "context_window": 131072}]}}, 131072, id="Groq"),
+    pytest.param({"/v1/models": [{"id": "llama3.2", "context_length": 8193}]}, 8193, id="a list alone"),
     pytest.param(
         {
             "/v1/models": {"data": [{"id": "llama3.2:latest"}]},
@@ -227,6 +229,14 @@ async def test_the_window_is_what_the_server_says(
     assert catalogue.window(["llama3.2"]) == window
 
 
+@pytest.mark.parametrize(("server", "window"), [("ollama", 4096), ("vllm", 128_000)])
+async def test_ollama_on_another_computer_is_taken_to_have_a_small_window(
+    server: str, window: int, make_settings: MakeSettings, open_for: OpenFor
+) -> None:
+    settings = make_settings(model=f"{server}:llama3.2", openai_base_url="http://192.0.2.5:9/v1")
+    assert ModelCatalogue({}, open_for(settings).served).window(["llama3.2"]) == window
+
+
 async def test_the_text_of_a_broken_stream_from_this_machine_is_kept(
     double: OpenAIDouble, local: ChatModel
 ) -> None:
@@ -248,6 +258,9 @@ async def test_a_server_that_names_a_finish_reason_is_held_to_it(
 def test_a_model_on_this_machine_has_minutes(make_settings: MakeSettings) -> None:
     assert make_settings(model="ollama:llama3.2").model_timeout_seconds == 300
     assert make_settings(model="ollama:llama3.2", model_timeout_seconds=9).model_timeout_seconds == 9
+    elsewhere = {"openai_base_url": "http://192.168.1.5:11434/v1"}
+    assert make_settings(model="ollama:llama3.2", **elsewhere).model_timeout_seconds == 300
+    assert make_settings(model="vllm:llama3.2", **elsewhere).model_timeout_seconds == 60
     assert make_settings(model="openai:gpt-5.1", openai_api_key="k").model_timeout_seconds == 60
 
 
