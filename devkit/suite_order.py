@@ -56,6 +56,7 @@ SHARING = {
         "tests/web/test_proposals",
         "tests/web/test_reading",
         "tests/web/test_refused",
+        "tests/web/test_seed_notes",
         "tests/web/test_sessions",
         "tests/web/test_sharing",
         "tests/web/test_shelf",
