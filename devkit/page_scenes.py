@@ -195,7 +195,7 @@ async def play_sources(visit: Visit) -> None:
 async def play_closest(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await visit.ask("What do three nights in Lisbon cost in total?")
-    await visit.page.value("document.querySelector('details.why').open = true")
+    await visit.why()
 
 
 @scene("not-found", OFFLINE)

@@ -99,6 +99,14 @@ class Visit:
         )
         return found
 
+    async def why(self, turn: str = ".turn") -> list[str]:
+        """Open how an answer came about, and return its sentences."""
+        shown = f"document.querySelector('{turn} .why')"
+        await self.page.until(shown)
+        await self.page.value(f"{shown}.open || {shown}.querySelector('summary').click()")
+        await self.sees(f"{turn} .why > ol > li")
+        return await self.texts(f"{turn} .why > ol > li")
+
     async def conversation(self) -> str:
         identifier: str = await self.page.value("location.hash.slice(4, 40)")
         return identifier

@@ -1,15 +1,14 @@
 // One turn: the question, the answer with its markers, and what was checked.
 import { ask, rate, retry } from "./chat.js";
 import { refusedBefore, unsettled } from "./files.js";
-import { duration, language, listed, named, number, t } from "./i18n.js";
+import { language, listed, named, t } from "./i18n.js";
 import { blocks, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, Lazy, lookOf, MarkerIcon, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
-import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, proposes, shownTurn, toggleTools, toolsFlipped } from "./session.js";
+import { answering, earlierVersions, edit, isRunning, isShared, newest, openSource, proposes, shownTurn, toggleTools, toolsFlipped } from "./session.js";
 import { checkVersion, copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
-import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
-/** @import { Child, Citation, Lookup, Metadata, Objection, Place, Signal, ToolOff, TurnView } from "./types/page.js" */
+/** @import { Child, Citation, Lookup, Objection, Place, Signal, ToolOff, TurnView } from "./types/page.js" */
 
 /** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
 function placesOf({ text, marks, citations, state }) {
@@ -143,7 +142,7 @@ function SwitchedOff({ turn }) {
 }
 
 /** Whether the model that stands in if none is set up has answered: it compares words, and knows no answers. @param {TurnView} turn */
-const isOfWords = ({ metadata }) => metadata?.route?.model === "extractive";
+export const isOfWords = ({ metadata }) => metadata?.route?.model === "extractive";
 
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, Child][]} */
 function doubts(turn, isPartial) {
@@ -166,7 +165,7 @@ const Note = ({ kind, children }) =>
 /** @type {Record<string, string>} */
 const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info", left: "info" };
 
-const MOST_OBJECTIONS = 8;
+export const MOST_OBJECTIONS = 8;
 
 /** @param {{turn: TurnView}} properties */
 function Withdrawn({ turn }) {
@@ -228,103 +227,32 @@ function Actions({ turn }) {
 const RATINGS = /** @type {const} */ ([
   { rating: "up", name: "up", words: "turn.good" }, { rating: "down", name: "down", words: "turn.bad" }]);
 
-// --- How an answer came about
-
-/** @param {Partial<Metadata>} metadata @param {TurnView} turn @returns {string[]} */
-function sentencesOf(metadata, turn) {
-  const plan = /** @type {Record<string, any>} */ (metadata.plan ?? {});
-  const route = /** @type {Record<string, any>} */ (metadata.route ?? {});
-  const checks = /** @type {Record<string, any>} */ (metadata.critic_summary ?? {});
-  const said = [];
-  if (route.intent) said.push(t("why.intent", { intent: named(`why.intent.${route.intent}`, String(route.intent).replaceAll("_", " ")) }));
-  if (plan.rewritten_query && plan.rewritten_query !== turn.question) said.push(t("why.understood", { query: plan.rewritten_query }));
-  for (const file of metadata.files ?? []) {
-    said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: (language.value === "en" && file.reason) || t("problem.text_failed") })
-      : t("why.file", { name: file.blob_name, n: file.pages }));
-  }
-  said.push(...lookupsOf(metadata));
-  if (plan.web) said.push(t(`why.web.${plan.web}`, { why: switchedOff(t("lookup.tool", { title: t("tools.title.web_search") }), byOf(plan, "web_search")) }));
-  const again = (checks.earlier_actions ?? []).filter((/** @type {string} */ action) => action === "retrieve").length;
-  if (again) said.push(t("why.again", { n: again }));
-  const corrected = metadata.corrections?.length;
-  if (corrected) said.push(`${t("turn.corrected", { n: corrected })}.`);
-  const summary = summaryOf(turn.citations);
-  if (summary) said.push(t("why.sources", { summary }));
-  const objections = objectionsOf(checks).slice(0, MOST_OBJECTIONS);
-  if (objections.length) said.push(t("why.issues", { issues: objections.map(objectionWords).join(" ") }));
-  return said;
-}
-
-/** What was looked up; a sentence that follows itself is said once. @param {Partial<Metadata>} metadata */
-function lookupsOf({ lookups = [], retrieval_mode: mode = "none" }) {
-  const said = lookups.map((each) => lookupWords(each, mode));
-  return said.length ? said.filter((each, place) => each !== said[place - 1]) : [t(`why.mode.${mode}`)];
-}
-
 /** @param {Lookup} lookup @param {string} mode */
-function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
+export function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
   const title = named(`tools.title.${tool}`, tool.replaceAll("_", " "));
   if (code === "switched_off") return switchedOff(t("lookup.tool", { title }), detail);
   const words = code === "document_chat" ? t(`why.mode.${mode}`) : t(`lookup.${code}`, { tool: t("lookup.tool", { title }), n: hits });
   return detail && language.value === "en" ? `${words} ${detail}` : words;
 }
 
-/** Which context has switched a tool off, or "you". @param {Record<string, any>} plan @param {string} name */
-function byOf({ tools_off: off = [] }, name) {
-  const { context_type: type, context_name: context } = off.find((/** @type {{tool: string}} */ { tool }) => tool === name) ?? {};
-  return type ? `${type} "${context}"` : "you";
-}
-
 /** Who has switched a tool off: the user, or a context. @param {string} tool @param {string} by "you" or the type and name of the context */
-function switchedOff(tool, by) {
+export function switchedOff(tool, by) {
   const [, type, name = ""] = /^(\w+) "(.*)"$/s.exec(by) ?? [];
   return type ? t("lookup.switched_off.context", { tool, type: t(`context.${type}`), name }) : t("lookup.switched_off", { tool });
 }
 
 /** An objection in the user's language, or as the API words it. @param {Objection} objection */
-function objectionWords({ code, text, missing = [], ...values }) {
+export function objectionWords({ code, text, missing = [], ...values }) {
   const isOfWeb = (code === "unsupported" || code === "differs") && !values.page;
   return named(`issue.${code}${isOfWeb ? ".web" : ""}`, text, { ...values, missing: listed(missing) });
 }
 
-/** @param {{turn: TurnView}} properties */
-function Why({ turn }) {
-  const metadata = turn.metadata;
-  if (!metadata) return null;
-  const tools = metadata.tools ?? [];
-  const usage = /** @type {Record<string, any>} */ (metadata.usage ?? {});
-  const isAdmin = me.value?.can.administer;
-  const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
-  const total = Object.values(metadata.timings_ms ?? {}).reduce((sum, each) => Math.max(sum, each), 0);
-  return h("details", { class: "why" }, h("summary", null, t("why")),
-    h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
-    tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
-      h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
-      typeof each.arguments?.query === "string" && h("bdi", { class: "quote" }, each.arguments.query),
-      h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
-    isAdmin && tokens > 0 && h(Budget, { parts: metadata.context_budget ?? {} }),
-    h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens && isAdmin ? t("why.tokens", { n: tokens }) : "",
-      isAdmin && usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
-    ].filter(Boolean).join(" · ")),
-    me.value?.can.administer && metadata.trace_id
-      ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace"))) : null);
-}
-
-/** @param {{parts: Record<string, number>}} properties */
-function Budget({ parts }) {
-  const shown = Object.entries(parts).filter(([name, tokens]) => tokens > 0 && name !== "total");
-  const total = shown.reduce((sum, [, tokens]) => sum + tokens, 0);
-  if (!total) return null;
-  let from = 0;
-  const bars = shown.map(([name, tokens], index) => {
-    const bar = h("rect", { x: from, y: 0, width: tokens, height: 10, class: `part-${index % 5}`, key: name });
-    from += tokens;
-    return bar;
-  });
-  return h("figure", { class: "budget" },
-    h("svg", { viewBox: `0 0 ${total} 10`, preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
-    h("figcaption", null, shown.map(([name, tokens], index) =>
-      h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens })))));
+/** How the answer came about, which is loaded and drawn once it is opened. @param {{turn: TurnView}} properties */
+function Account({ turn }) {
+  const [opened, setOpened] = useState(false);
+  if (!turn.metadata) return null;
+  return h("details", { class: "why", onToggle: () => setOpened(true) }, h("summary", null, t("why")),
+    opened && h(Lazy, { from: () => import("./why.js"), name: "Why", properties: { turn, metadata: turn.metadata } }));
 }
 
 const HEADING = 80;
@@ -370,7 +298,7 @@ export function Turn({ turn, last, live }) {
       now.text && h(Text, { turn: now, key: now.key }),
       !instead && trouble,
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
-      now.state === "answered" && !isShared.value && [proposes(now) && h(Lazy, { from: () => import("./proposals.js"), name: "Proposals", properties: { turn: now } }), h(Why, { turn: now })],
+      now.state === "answered" && !isShared.value && [proposes(now) && h(Lazy, { from: () => import("./proposals.js"), name: "Proposals", properties: { turn: now } }), h(Account, { turn: now })],
       earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove }),
       !running && !back && [h(Actions, { turn }), now.feedback?.rating === "down" && h(Lazy, { from: () => import("./rating.js"), name: "Comment", properties: { turn } })],
       live && !running && h(Suggestions, { texts: now.suggestions })));

@@ -11,7 +11,6 @@ import { answering, closeSources, conversationId, earlierBefore, later, loading,
 import { finishDeletions, loadSessions, Sessions } from "./sessions.js";
 import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, me, notify, online, openSessions, outdated,
   place, preferences, readAddress, report, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
-import { filesOf } from "./uploads.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Ref, TurnView } from "./types/page.js" */
@@ -270,7 +269,10 @@ function listenToWindow() {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     const to = dropTarget.value;
-    if (to) filesOf(event.dataTransfer).then(to);
+    // What was dropped can be read only at once.
+    const files = [...event.dataTransfer.files];
+    const entries = [...event.dataTransfer.items].map((each) => each.webkitGetAsEntry()).filter((each) => each !== null);
+    if (to) import("./folders.js").then((folders) => folders.filesOf(files, entries)).then(to, checkVersion);
     else notify({ text: t("drop.nowhere"), kind: "info" });
   });
   for (const sign of ["pointermove", "pointerdown", "keydown", "focus"]) addEventListener(sign, listenIfSeen, { passive: true });

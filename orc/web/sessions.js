@@ -1,11 +1,11 @@
 // The sessions of the user, and their list.
-import { ApiError, download, get, request, send } from "./api.js";
-import { day, language, t } from "./i18n.js";
-import { Divider, Icon, IconButton } from "./parts.js";
-import { dialog, doLater, focusOn, forgetUser, go, keep, kept, me, place, prefer, preferences, report, sessionsOpen } from "./store.js";
-import { batch, computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
+import { ApiError, get, request } from "./api.js";
+import { day, t } from "./i18n.js";
+import { Divider, Icon, IconButton, Lazy } from "./parts.js";
+import { dialog, doLater, forgetUser, go, keep, kept, me, place, prefer, preferences, report, sessionsOpen } from "./store.js";
+import { batch, computed, h, signal } from "./vendor/ui.js";
 
-/** @import { ConversationHead, Heads, Ref, Signal } from "./types/page.js" */
+/** @import { ConversationHead, Heads, Signal } from "./types/page.js" */
 
 /** @type {Signal<ConversationHead[]>} */
 export const sessions = signal([]);
@@ -60,29 +60,6 @@ export function retitled(id, title, by) {
     (each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each));
 }
 
-/** @param {string} id @param {string} title */
-export async function rename(id, title) {
-  const before = sessions.value.find((each) => each.conversation_id === id)?.title ?? "";
-  retitled(id, title);
-  try {
-    await send("PATCH", `/conversations/${id}`, { title });
-  } catch (error) {
-    retitled(id, before);
-    report(error);
-  }
-}
-
-/** @param {ConversationHead} session */
-async function pin({ conversation_id: id, is_pinned: is }) {
-  try {
-    await send("PATCH", `/conversations/${id}`, { is_pinned: !is });
-    await loadSessions();
-    requestAnimationFrame(() => focusOn(`#session-${id} a`));
-  } catch (error) {
-    report(error);
-  }
-}
-
 /** Delete sessions, unless the user takes that back. @param {string[]} ids @param {string} text */
 export function remove(ids, text) {
   const open = ids.find((id) => id === place.value.id);
@@ -130,32 +107,23 @@ export function finishDeletions() {
 
 // --- The list as it is shown
 
-const renaming = signal("");
-const menuOf = signal("");
+/** The session whose title is being changed in the list, or "head": the one that is open, above its answers. */
+export const renaming = signal("");
+export const menuOf = signal("");
 /** The sessions that are chosen, to be deleted together; null: none is to be. @type {Signal<Set<string> | null>} */
-const chosen = signal(null);
+export const chosen = signal(null);
 
 /** @param {string} id */
-function choose(id) {
+export function choose(id) {
   const now = new Set(chosen.value);
   if (!now.delete(id)) now.add(id);
   chosen.value = now;
 }
 
-/** What can be done with the chosen sessions. @param {{ids: Set<string>}} properties */
-function Chosen({ ids }) {
-  const end = () => {
-    chosen.value = null;
-    requestAnimationFrame(() => focusOn("#search"));
-  };
-  return h("div", { class: "row chosen", role: "group", "aria-label": t("sessions.choose") },
-    h("span", { role: "status" }, t("sessions.chosen", { n: ids.size })),
-    h("button", { type: "button", class: "is-bad", disabled: !ids.size, onClick: () => { end(); remove([...ids], t("sessions.deleted.several", { n: ids.size })); } }, t("sessions.delete")),
-    h("button", { type: "button", class: "quiet", onClick: end }, t("cancel")));
-}
+export const menus = () => import("./session_menu.js");
 
-/** @param {ConversationHead} session */
-const titleOf = (session) => session.title || t("sessions.untitled");
+/** @param {Pick<ConversationHead, "title">} session */
+export const titleOf = (session) => session.title || t("sessions.untitled");
 
 /** @param {ConversationHead[]} all */
 function byDay(all) {
@@ -171,76 +139,17 @@ function byDay(all) {
 }
 
 /** @param {{session: ConversationHead}} properties */
-function TitleField({ session }) {
-  const field = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
-  useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
-  const end = (/** @type {boolean} */ save) => {
-    if (renaming.value !== session.conversation_id) return;
-    const title = field.current?.value.trim() ?? "";
-    renaming.value = "";
-    if (save && title && title !== session.title) rename(session.conversation_id, title);
-  };
-  return h("input", {
-    ref: field, class: "rename", maxLength: 120, defaultValue: titleOf(session), "aria-label": t("sessions.title"),
-    onBlur: () => end(true),
-    onKeyDown: (event) => {
-      if (event.key !== "Enter" && event.key !== "Escape") return;
-      event.stopPropagation();
-      end(event.key === "Enter");
-      requestAnimationFrame(() => focusOn(`#session-${session.conversation_id} a`));
-    },
-  });
-}
-
-/** @param {{session: ConversationHead}} properties */
-function Menu({ session }) {
-  const id = session.conversation_id;
-  const list = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
-  useEffect(() => {
-    const from = document.getElementById(`session-${id}`)?.getBoundingClientRect();
-    if (!list.current || !from) return;
-    list.current.showPopover();
-    list.current.style.left = `${Math.min(from.right - 36, innerWidth - list.current.offsetWidth - 8)}px`;
-    list.current.style.top = `${Math.min(from.bottom, innerHeight - list.current.offsetHeight - 8)}px`;
-    list.current.querySelector("button")?.focus();
-  }, []);
-  /** @param {() => void} act */
-  const after = (act) => () => {
-    // This gives the focus back, which would be lost with the menu.
-    list.current?.hidePopover();
-    menuOf.value = "";
-    act();
-  };
-  const save = (/** @type {string} */ format) => after(() => {
-    const reader = new URLSearchParams({ format, language: language.value, zone: new Intl.DateTimeFormat().resolvedOptions().timeZone });
-    download(`/conversations/${id}/export?${reader}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
-  });
-  return h("div", {
-    class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": t("sessions.menu", { title: titleOf(session) }),
-    onToggle: (event) => { if (event.newState === "closed") menuOf.value = ""; },
-  },
-  h("button", { type: "button", class: "toggle", onClick: after(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
-  h("button", { type: "button", class: "toggle", onClick: after(() => { pin(session); }) }, h(Icon, { name: "up_page" }), t(session.is_pinned ? "sessions.unpin" : "sessions.pin")),
-  me.value?.share_days ? h("button", { type: "button", class: "toggle", onClick: after(() => { dialog.value = `share/${id}`; }) }, h(Icon, { name: "share" }), t("share")) : null,
-  h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
-  h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
-  h("button", { type: "button", class: "toggle", onClick: save("docx") }, h(Icon, { name: "download" }), t("sessions.export.docx")),
-  h("button", { type: "button", class: "toggle", onClick: after(() => { choose(id); requestAnimationFrame(() => focusOn(`#session-${id} input`)); }) }, h(Icon, { name: "check" }), t("sessions.choose")),
-  h("button", { type: "button", class: "toggle is-bad", onClick: after(() => { remove([id], t("sessions.deleted", { title: titleOf(session) })); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
-}
-
-/** @param {{session: ConversationHead}} properties */
 function Row({ session }) {
   const id = session.conversation_id;
   const current = place.value.view === "session" && place.value.id === id;
   return h("li", { class: `session${current ? " is-current" : ""}`, id: `session-${id}` },
     chosen.value && h("input", { type: "checkbox", "aria-label": t("sessions.choose.one", { title: titleOf(session) }), checked: chosen.value.has(id), onChange: () => choose(id) }),
-    renaming.value === id ? h(TitleField, { session })
+    renaming.value === id ? h(Lazy, { from: menus, name: "TitleField", properties: { session, at: id } })
       : h("a", { href: `#/c/${id}`, "aria-current": current ? "page" : undefined, title: titleOf(session), onClick: () => { sessionsOpen.value = false; } },
         h("bdi", null, titleOf(session)), session.passage && !titleOf(session).includes(session.passage) && h("small", null, session.passage),
         busy.value.has(id) && h("span", { class: "busy", role: "img", "aria-label": t("sessions.busy") })),
     h(IconButton, { name: "more", label: t("sessions.menu", { title: titleOf(session) }), onClick: () => { menuOf.value = id; } }),
-    menuOf.value === id && h(Menu, { session }));
+    menuOf.value === id && h(Lazy, { from: menus, name: "Menu", properties: { session } }));
 }
 
 /** Arrow keys go from the search through the list. @param {KeyboardEvent} event */
@@ -273,7 +182,7 @@ export function Sessions() {
         searching = window.setTimeout(() => loadSessions(), 200);
       },
     }),
-    chosen.value && h(Chosen, { ids: chosen.value }),
+    chosen.value && h(Lazy, { from: menus, name: "Chosen", properties: { ids: chosen.value } }),
     h("div", { class: "session-list", tabIndex: -1 },
       byDay(list).map(([name, some]) => [h("h2", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
       sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),

@@ -1,10 +1,11 @@
 // The list of files of a session or a context: searched, ordered, chosen, replaced and removed.
 import { send } from "./api.js";
 import { summaryOfFiles, Widget } from "./files.js";
+import { filesOfFolder } from "./folders.js";
 import { t } from "./i18n.js";
 import { Icon } from "./parts.js";
 import { report } from "./store.js";
-import { filesOfFolder, renamed, upload } from "./uploads.js";
+import { renamed, upload } from "./uploads.js";
 import { h, useRef, useState } from "./vendor/ui.js";
 
 /** @import { FileWidget, Ref, ShelfProperties } from "./types/page.js" */

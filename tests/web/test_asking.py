@@ -494,7 +494,7 @@ async def test_objections_of_earlier_versions_are_said_as_they_were(visit: Visit
     await visit.sees(".note.is-warn")
     [source] = await visit.texts(".turn .note")
     assert "no source" in source
-    assert "It says 4. It is cut." in await visit.page.value("document.querySelector('.why').textContent")
+    assert "It says 4. It is cut." in " ".join(await visit.why())
 
 
 async def test_a_question_that_the_api_has_is_not_kept_to_be_sent_again(visit: Visit) -> None:

@@ -80,7 +80,7 @@ async def test_the_line_under_an_answer_counts_its_sources_by_check(visit: Visit
         " 1 with a number that is not on its page, 1 not supported by its page, 1 read from a picture"
     )
     assert await visit.texts(".sources-line") == [counted]
-    assert f"{counted}." in await visit.texts(".why > ol > li")
+    assert f"{counted}." in await visit.why()
     [note] = await visit.texts(".answer .note")
     assert note.startswith("2 sources do not say what the answer says. Their markers are dashed.")
 

@@ -174,7 +174,7 @@ async def test_a_tool_that_a_collection_switches_off_is_said_to_be_off_by_it(vis
     await visit.page.value(f"location.hash = '#/contexts/{plant}'")
     await visit.click(".ask-about")
     await visit.ask(QUESTION)
-    assert "“Search passages” is switched off by Workspace Plant." in await visit.texts(".why > ol > li")
+    assert "“Search passages” is switched off by Workspace Plant." in await visit.why()
 
 
 async def test_a_role_that_stays_is_shown_as_it_is(visit: Visit) -> None:

@@ -101,7 +101,7 @@ async def test_a_number_that_is_not_on_the_page_is_said_in_the_language_of_the_p
     await in_german(visit)
     assert await visit.texts(".turn .text .marker") == ["1: 943 steht nicht auf Seite 5"]
     assert await visit.texts(".sources-line") == ["1 Quelle: 1 mit einer Zahl, die nicht auf der Seite steht"]
-    assert_german(*await visit.texts(".answer .note.is-warn"), *await visit.texts(".why > ol > li"))
+    assert_german(*await visit.texts(".answer .note.is-warn"), *await visit.why())
 
 
 async def test_an_answer_without_a_source_ends_in_words_of_the_page(visit: Visit) -> None:
@@ -210,11 +210,11 @@ async def test_without_passages_an_absent_model_is_an_error_alone(visit: Visit) 
 async def test_a_search_that_found_nothing_is_said_in_both_languages(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
     await visit.ask("Xylophone zebra quasar?")
-    english = await visit.texts(".why > ol > li")
+    english = await visit.why()
     assert "“Search passages” found nothing." in english
     assert not any("Nothing was looked up" in each for each in english)
     await in_german(visit)
-    german = await visit.texts(".why > ol > li")
+    german = await visit.why()
     assert "„Textstellen durchsuchen“ fand nichts." in german
     assert len(german) == len(english)
 
@@ -230,8 +230,9 @@ async def test_passages_that_are_not_close_are_counted(visit: Visit) -> None:
       change(turn, { metadata: { ...turn.value.metadata, lookups } });
     }"""
     await visit.page.value(f"{MODULE.format('session')}.then({change})")
+    await visit.why()
     await visit.page.until("document.querySelector('.why').textContent.includes('close match')")
-    said = [each for each in await visit.texts(".why > ol > li") if "close" in each]
+    said = [each for each in await visit.why() if "close" in each]
     assert [each.partition("” ")[2] for each in said] == [
         "found 8 passages, none a close match.",
         "found 1 passage, not a close match.",
@@ -241,9 +242,9 @@ async def test_passages_that_are_not_close_are_counted(visit: Visit) -> None:
 async def test_both_languages_explain_a_lookup_alike(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await visit.ask(LEAVE)
-    english = await visit.texts(".why > ol > li")
+    english = await visit.why()
     await in_german(visit)
-    german = await visit.texts(".why > ol > li")
+    german = await visit.why()
     assert len(german) == len(english)
     assert any("Treffer" in each for each in german) is any("result" in each for each in english)
     assert_german(*german)
@@ -268,7 +269,7 @@ async def test_closest_passages_have_a_note_of_the_page_and_are_no_checked_quote
     [text] = await visit.texts(".turn .text")
     assert "I could not find" not in text
     assert text.rstrip().endswith(f"annual leave. 1: {HANDBOOK.name}, page 5")
-    why = await visit.texts(".why > ol > li")
+    why = await visit.why()
     assert any("not an answer" in each for each in why)
     assert not any("same words" in each for each in why)
 

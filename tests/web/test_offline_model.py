@@ -145,7 +145,7 @@ async def test_that_the_search_is_switched_off_is_said_above_the_answer(offline:
         "Your documents were not searched. “Search passages” is switched off by you."
         " “Search pages” is switched off by you."
     )
-    assert "“Search passages” is switched off by you." in await offline.texts(".why > ol > li")
+    assert "“Search passages” is switched off by you." in await offline.why()
     # The note above is the answer: nothing asks for documents, which there are.
     assert await offline.texts(".turn .text") == []
     [turn] = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
@@ -195,13 +195,13 @@ async def test_a_question_about_a_file_without_the_tool_that_reads_it_says_how_t
 async def test_why_the_web_was_not_asked_is_said_in_plain_words(offline: Visit) -> None:
     await offline.attach(HANDBOOK)
     await offline.ask(LEAVE)
-    said = await offline.texts(".why > ol > li")
+    said = await offline.why()
     assert "The web was not searched: no search engine was available." in said
     await offline.click(".file-main")
     await offline.ask(f"{LEAVE} Again.", answers=2)
-    said = await offline.texts(".turn.is-last .why > ol > li")
+    said = await offline.why(".turn.is-last")
     assert "The web was not searched: files that a question names are read alone." in said
     await offline.click(".file-main")
     await offline.ask("Hello!", answers=3)
-    said = await offline.texts(".turn.is-last .why > ol > li")
+    said = await offline.why(".turn.is-last")
     assert "The web was not searched: nothing had to be looked up." in said

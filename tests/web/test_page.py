@@ -471,6 +471,7 @@ async def ask_with_tools(visit: Visit, number: int) -> tuple[dict[str, bool], li
     asked = [json.loads(body) for url, body in visit.page.posts if url.endswith("/orc/stream")]
     turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][number - 1]
     assert turn["choices"]["tools"] == asked[-1]["tools"]
+    await visit.why(".turn.is-last")
     return asked[-1]["tools"], await visit.texts(".turn.is-last .why .steps li")
 
 
@@ -488,7 +489,7 @@ async def test_a_tool_that_is_switched_off_is_not_used_until_it_is_on_again(
     for number in (2, 3):
         tools, [step] = await ask_with_tools(visit, number)
         assert (tools, step.startswith("Searching pages")) == ({"semantic_search": False}, True)
-        steps = await visit.texts(".turn.is-last .why > ol > li")
+        steps = await visit.why(".turn.is-last")
         assert "“Search passages” is switched off by you." in steps
         await page.reload()
         await page.until(f"{ANSWERED.format(number)} && document.querySelector('.chips .is-off')")

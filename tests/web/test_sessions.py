@@ -523,7 +523,7 @@ async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, 
     turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
     metadata = turn["metadata"]
     shown = [
-        await visit.texts(".why > ol > li"),
+        await visit.why(),
         await visit.texts(".why .steps li"),
         await visit.texts(".why p"),
     ]
@@ -538,7 +538,7 @@ async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, 
     await visit.page.reload()
     await visit.page.until(ANSWERED.format(1))
     again = [
-        await visit.texts(".why > ol > li"),
+        await visit.why(),
         await visit.texts(".why .steps li"),
         await visit.texts(".why p"),
     ]
