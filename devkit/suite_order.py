@@ -47,6 +47,7 @@ SHARING = {
         "tests/web/test_collections",
         "tests/web/test_files",
         "tests/web/test_finished",
+        "tests/web/test_first_use",
         "tests/web/test_layout",
         "tests/web/test_lists",
         "tests/web/test_notes",

@@ -3,10 +3,10 @@
 import logging
 from http import HTTPStatus
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Form
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -128,8 +128,12 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
     return render(problem(422, detail, _trace_id(request), code="invalid_input", errors=fields))
 
 
-async def _http(request: Request, exc: Exception) -> JSONResponse:
+async def _http(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
+    is_program = request.url.path.startswith(("/api/", "/v1/"))
+    if exc.status_code == 404 and not is_program and "text/html" in request.headers.get("accept", ""):
+        # A person at a wrong address: the page says so.
+        return RedirectResponse("/#/nowhere", HTTPStatus.SEE_OTHER)
     # The framework stores large uploads in the temporary folder and reports any failure as a bad body.
     if (ours := exhausted(exc, *TEMPORARY)) is not None:
         ours.__cause__ = exc.__cause__

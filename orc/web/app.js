@@ -8,7 +8,7 @@ import { speak, t } from "./i18n.js";
 import { listenIfSeen } from "./listen.js";
 import { Icon, IconButton, Lazy, Notices, Peek, peeked } from "./parts.js";
 import { answering, closeSources, conversationId, earlierBefore, later, loading, newest, shownTitle, shownTurn, turns } from "./session.js";
-import { finishDeletions, loadSessions, Sessions } from "./sessions.js";
+import { finishDeletions, loadSessions, menus, renaming, Sessions } from "./sessions.js";
 import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, me, notify, online, openSessions, outdated,
   place, preferences, readAddress, report, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
@@ -170,7 +170,8 @@ function Head({ text, shares = false }) {
       name: "menu", label: t("sessions"), class: preferences.value.folded ? "open-sessions is-folded" : "open-sessions",
       onClick: openSessions,
     }),
-    h("h1", null, h("bdi", null, text)),
+    renaming.value === "head" && shares ? h(Lazy, { from: menus, name: "TitleField", properties: { session: { conversation_id: conversationId.value ?? "", title: text }, at: "head" } })
+      : h("h1", null, shares ? h("button", { type: "button", class: "quiet title", title: t("sessions.rename"), onClick: () => { renaming.value = "head"; } }, h("bdi", null, text)) : h("bdi", null, text)),
     shares && me.value?.share_days ? h("button", { type: "button", class: "quiet share-chat", "aria-label": t("share"), title: t("share"), onClick: () => { dialog.value = `share/${conversationId.value}`; } },
       h(Icon, { name: "share" }), h("span", null, t("share"))) : null);
 }

@@ -65,11 +65,12 @@ const loaded = new Map();
 
 /** A component of a module that is loaded once it is first shown. @param {{from: () => Promise<any>, name: string, properties?: object}} properties */
 export function Lazy({ from, name, properties = {} }) {
-  const [found, setFound] = useState(() => loaded.get(name));
+  const [, setLoaded] = useState("");
+  const found = loaded.get(name);
   useEffect(() => {
     // Its file is gone if the server has another version by now.
-    if (!found) from().then((module) => { loaded.set(name, module[name]); setFound(() => module[name]); }, checkVersion);
-  }, []);
+    if (!found) from().then((module) => { loaded.set(name, module[name]); setLoaded(name); }, checkVersion);
+  }, [name]);
   return found ? h(found, properties) : h("p", { class: "loading" }, t("loading"));
 }
 
@@ -265,9 +266,10 @@ export function Peek() {
     const card = place.current;
     if (!card || !shown) return;
     const { offsetWidth: width, offsetHeight: height } = card;
-    const above = shown.at.top - height - 8;
+    // Below the marker: above it stands what the quote proves.
+    const below = shown.at.bottom + 8;
     card.style.left = `${Math.max(8, Math.min(shown.at.left, innerWidth - width - 8))}px`;
-    card.style.top = `${above > 8 ? above : shown.at.bottom + 8}px`;
+    card.style.top = `${below + height < innerHeight - 8 ? below : Math.max(8, shown.at.top - height - 8)}px`;
   }, [shown]);
   if (!shown) return null;
   const { citation } = shown;

@@ -33,7 +33,7 @@ export function readAddress() {
   const [, shared] = SHARED.exec(location.hash) ?? [];
   const [, session, turn, source] = (shared ? SHARED : SESSION).exec(location.hash) ?? [];
   if (!view && !session && !["", "#", "#/"].includes(location.hash)) {
-    notify({ text: t("sessions.gone"), kind: "info" });
+    notify({ text: t("address.gone"), kind: "info" });
     history.replaceState(null, "", "#/");
   }
   sessionsOpen.value = false;
