@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,8 @@ from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
+from orc_core.models import JobProgress
+from orc_core.names import Owner
 from orc_core.offline.model import Conversation, OfflineModel, recall, says_nothing_to_find
 from orc_core.search.hybrid import HybridRetriever
 from orc_core.text.wording import names_documents
@@ -99,6 +101,8 @@ class App:
     analyses: AnalysisStore
     suggestions: Suggestions
     user_tools: UserTools
+    reading: dict[tuple[Owner, str], JobProgress] = field(default_factory=dict)
+    """How far the files of uploads that are not answered yet are read in this process, by their names."""
 
     @property
     def traces(self) -> TraceStore:

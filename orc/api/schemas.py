@@ -23,7 +23,7 @@ from orc.problems import FieldProblem
 from orc.traces.models import DayTotals, Status, TurnTrace
 from orc.turns.requests import FeatureFlags
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from orc_core.models import DocumentStatus, Usage
+from orc_core.models import DocumentStatus, JobProgress, Usage
 from orc_core.names import name_in_context
 from orc_core.text.normal_forms import normalized
 
@@ -292,6 +292,12 @@ class DocumentsResponse(BaseModel):
 
     conversation_id: str
     documents: list[DocumentView]
+
+
+class ReadingResponse(BaseModel):
+    """How much of each file is read, by its name."""
+
+    files: dict[str, JobProgress]
 
 
 class ConversationView(View):

@@ -248,8 +248,9 @@ export const comingRow = (each) => ({
   id: each.key, name: each.name, bytes: each.size, pages: 0, added: "", taken: each.taken, onRemove: () => cancel(each),
   state: each.state === "failed" ? "failed" : "busy",
   status: each.state === "failed" ? t("files.refused", { reason: whyRefused(each) }) : each.state === "waiting"
-    ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
-  progress: each.state !== "sending" ? undefined : each.sent < 1 ? each.sent : null,
+    ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : each.read === undefined
+      ? t("files.reading") : t("files.part.read", { status: t("files.reading"), percent: number(each.read, { style: "percent" }) }),
+  progress: each.state !== "sending" ? undefined : each.sent < 1 ? each.sent : each.read ?? null,
 });
 
 /** The files that a question could not reach, as they had been refused: all, or those that it names. @param {TurnView} turn @param {boolean} all */

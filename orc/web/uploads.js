@@ -1,12 +1,13 @@
 // Uploads to sessions and contexts: one queue, which sends a few files at a time.
-import { readProblem } from "./api.js";
+import { get, pause, readProblem } from "./api.js";
 import { has, size, t } from "./i18n.js";
 import { keep, kept, me, notify, signedOut, wordsOf } from "./store.js";
 import { effect, signal } from "./vendor/ui.js";
 
-/** @import { Document, Sending, Signal, Target, Upload } from "./types/page.js" */
+/** @import { Document, Reading, Sending, Signal, Target, Upload } from "./types/page.js" */
 
 const AT_ONCE = 3;
+const READ_MS = 300;
 
 /** Uploads to all places: they go on while another one is shown. @type {Signal<Upload[]>} */
 export const uploads = signal([]);
@@ -106,6 +107,7 @@ async function transfer(upload, file, target) {
     return;
   }
   request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
+  request.upload.onload = () => { watch(upload, target).catch(() => {}); };
   request.onloadend = () => {
     sending.delete(upload.key);
     arrive(upload, request, { file, target, before: content[0] });
@@ -115,6 +117,15 @@ async function transfer(upload, file, target) {
   form.append("file", file, file.name);
   request.open("POST", `/api${target.address}${upload.replace ? "?replace=true" : ""}`);
   request.send(form);
+}
+
+/** Ask how much of a file the server has read, until it answers the upload. @param {Upload} upload @param {Target} target */
+async function watch(upload, target) {
+  for (await pause(READ_MS); sending.has(upload.key); await pause(READ_MS)) {
+    const { files } = /** @type {Reading} */ (await get(`${target.address}/reading`));
+    const { done = 0, total = 0 } = files[upload.name] ?? {};
+    if (total) update(upload, { read: done / total });
+  }
 }
 
 /** A folder, or a file that is gone by now, fails here: sending it would look like a lost connection. @param {File} file */

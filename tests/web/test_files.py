@@ -17,13 +17,14 @@ from orc_core.models import JobProgress
 from orc_core.names import Owner
 from tests.unit.orc_core.extraction.samples import pdf
 from tests.web.test_asking import BOX, refuse
+from tests.web.test_collections import made
 
 QUESTION = "How many days of leave does an employee of the harbour get?"
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
 STAGES = (
     re.compile("Waiting"),
     re.compile("Uploading [0-9]+ %"),
-    re.compile("Reading"),
+    re.compile("Reading( · [0-9]+% read)?"),
     re.compile("(Processing|You can ask now)( · [0-9]+% indexed)?"),
     re.compile("Ready · 1 page · .+"),
 )
@@ -44,9 +45,11 @@ UPLOADED = (
     ".filter((each) => each.initiatorType === 'xmlhttprequest' && each.responseStatus === 201).length"
 )
 STATUS = "document.querySelector('.file-status').textContent"
+READ = "/^Reading · [0-9]+% read$/"
 STARTED = "document.querySelector('.file progress')?.value > 0"
 LINE = "The harbour has a crane with {}.\n"
 LARGE_LINES, SLOW_BYTES = 12_000, 100_000
+LONG_PAGES = 2000
 FEW = 3
 """More files than these are one line, which opens their list."""
 UPLOADS = "*/documents*"
@@ -122,6 +125,26 @@ async def test_a_file_shows_how_much_of_it_is_sent_and_that_it_is_being_read(
     # How long a file takes to read is not known at first: a bar without an end moves.
     assert {position for position, said, _ in shown if said == "Reading"} == {-1}
     assert all(is_seen for *_, is_seen in shown)
+
+
+async def test_a_long_file_shows_how_much_of_it_is_read_before_it_can_be_asked_about(
+    visit: Visit, tmp_path: Path
+) -> None:
+    """Of the first file of a chat, which the server does not know before, and of one of a collection."""
+    page = visit.page
+    pages = [f"Pier {number} of the harbour has {number} lamps." for number in range(LONG_PAGES)]
+    (tmp_path / "piers.pdf").write_bytes(await asyncio.to_thread(pdf, *pages))
+    await page.attach("#picker", tmp_path / "piers.pdf")
+    for place in (".composer", ".admin"):
+        bar = f"document.querySelector('{place} .file progress')"
+        await page.until(f"{bar}?.position > 0 && {READ}.test({STATUS})")
+        first = await page.value(f"{bar}.position")
+        assert 0 < first < 1
+        await page.until(f"document.querySelector('{place} .file') && /^You can ask now/.test({STATUS})")
+        if place == ".composer":
+            await page.value(f"location.hash = '#/contexts/{made(visit, 'workspace', 'Piers')}'")
+            await visit.sees(".file-tools")
+            await page.attach(".file-tools input[multiple]", tmp_path / "piers.pdf")
 
 
 async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Visit, tmp_path: Path) -> None:

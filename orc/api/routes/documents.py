@@ -33,6 +33,7 @@ from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import (
     DocumentsResponse,
     DocumentView,
+    ReadingResponse,
     TicketRequest,
     UploadResponse,
     UploadTicketView,
@@ -326,6 +327,13 @@ async def document_content(
     )
 
 
+@of_contexts.get("/reading", operation_id="context_documents_being_read", responses=responses(404))
+@of_conversations.get("/reading")
+async def documents_being_read(owner: ReaderDep, app: AppDep) -> ReadingResponse:
+    """How many pages are read of the files of uploads that this process has not answered yet."""
+    return ReadingResponse(files={name: each for (of, name), each in app.reading.items() if of == owner})
+
+
 @of_contexts.post("/failed", operation_id="retry_failed_context_documents", responses=responses(404))
 @of_conversations.post("/failed", responses=responses(404))
 async def retry_failed_documents(owner: EditorDep, app: AppDep) -> FailedView:
@@ -365,10 +373,19 @@ async def _store(
     item: UploadFile, name: str, owner: Owner, app: App, seconds: float, at: datetime, *, replaces: bool
 ) -> Document:
     _check_size(item.size or 0, app)
+
+    def report(done: int, total: int, what: str) -> None:
+        app.reading[owner, name] = JobProgress(done=done, total=total, what=what)
+
     with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
         copy = folder / "upload"
         await asyncio.to_thread(_save, item, copy)
-        return await app.library.upload(owner, name, copy, seconds=seconds, replaces=replaces, at=at)
+        try:
+            return await app.library.upload(
+                owner, name, copy, report, seconds=seconds, replaces=replaces, at=at
+            )
+        finally:
+            app.reading.pop((owner, name), None)
 
 
 def _save(item: UploadFile, target: Path) -> None:

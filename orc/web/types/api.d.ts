@@ -353,6 +353,9 @@ export interface Schemas {
     not_found: boolean;
     closest_passages: boolean;
   };
+  HTTPValidationError: {
+    detail: Array<Schemas["ValidationError"]>;
+  };
   Health: {
     status: string;
   };
@@ -365,6 +368,11 @@ export interface Schemas {
     role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
     content: string | Array<Schemas["Part"]> | null;
     type: "message";
+  };
+  JobProgress: {
+    done: number;
+    total: number;
+    what: string;
   };
   JsonValue: unknown;
   KeyRequest: {
@@ -606,6 +614,9 @@ export interface Schemas {
   Readiness: {
     status: string;
     dependencies: Array<Schemas["DependencyView"]>;
+  };
+  ReadingResponse: {
+    files: Record<string, Schemas["JobProgress"]>;
   };
   Rectangle: {
     left: number;
@@ -919,6 +930,13 @@ export interface Schemas {
     focus: boolean;
     cited: number;
     shown: number;
+  };
+  ValidationError: {
+    loc: Array<string | number>;
+    msg: string;
+    type: string;
+    input: unknown;
+    ctx: Record<string, unknown>;
   };
   VerdictTrace: {
     attempt: number;

@@ -21,6 +21,7 @@ export type Me = Schemas["Me"];
 export type ToolOff = Schemas["ToolOff"];
 export type ToolInfo = Schemas["ToolView"];
 export type Proposal = Schemas["ProposalView"];
+export type Reading = Schemas["ReadingResponse"];
 export type PageText = Schemas["PageView"];
 export type PageCard = Schemas["PageCard"];
 export type PageCards = Schemas["PageCardsResponse"];
@@ -106,6 +107,8 @@ export interface Upload {
   size: number;
   state: "waiting" | "sending" | "failed";
   sent: number;
+  /** How much of it the server has read, once it says so. */
+  read?: number;
   /** Whether it may take the place of a file of its name in a context; whether nothing is said of that. */
   replace: boolean;
   quiet: boolean;

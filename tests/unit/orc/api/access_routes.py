@@ -103,6 +103,8 @@ TABLE: dict[str, Entry] = {
     ),
     f"POST {CONVERSATION}/uploads": Entry(Of.CALLERS, 409, options={"json": {"file_name": "a", "size": 1}}),
     f"GET {CONVERSATION}/documents": Entry(Of.OWNER, 200),
+    # What is being read: nothing, whether there is such a conversation or not.
+    f"GET {CONVERSATION}/documents/reading": Entry(Of.CALLERS, 200),
     f"POST {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
     f"DELETE {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/events": Entry(Of.OWNER, 200),
@@ -124,6 +126,7 @@ TABLE: dict[str, Entry] = {
     f"DELETE {MEMBER}": Entry(Right.GRANT, 204),
     f"GET {CONTEXT}/documents": Entry(READ, 200, shows=SECRET),
     f"POST {CONTEXT}/documents": Entry(CHANGE, 201, CONTEXT + "/documents?replace=true", options=FILE),
+    f"GET {CONTEXT}/documents/reading": Entry(READ, 200),
     f"POST {CONTEXT}/documents/failed": Entry(CHANGE, 200),
     f"DELETE {CONTEXT}/documents/failed": Entry(CHANGE, 200),
     f"GET {CONTEXT}{DOCUMENT}/events": Entry(READ, 200, shows=SECRET),
