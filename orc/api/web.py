@@ -28,6 +28,8 @@ _MEDIA_TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 """Of the files that are served. Declarations of types and the template of the page are not."""
+_STYLES = ("tokens", "base", "regions", "turns", "composer", "sources", "over", "widths", "lists", "paper")
+"""The parts of the one style sheet that is served, in their order: a later rule overrides an earlier one."""
 _IMPORT = re.compile(r'from "\./([\w/]+\.js)";')
 POLICY = "; ".join(
     (
@@ -79,11 +81,12 @@ def site() -> Site:
     """The files of the folder, read once."""
     files = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rglob("*"))}
     served = {name: path.read_bytes() for name, path in files.items() if path.suffix in _MEDIA_TYPES}
+    served["styles.css"] = b"".join(served.pop(f"styles/{each}.css") for each in _STYLES)
     whole = hashlib.sha256(_template().encode())
     for name, content in served.items():
         whole.update(f"{name}:{len(content)}:".encode() + content)
     digest = whole.hexdigest()[:HASH_DIGITS]
-    assets = {name: Asset(_MEDIA_TYPES[files[name].suffix], content) for name, content in served.items()}
+    assets = {name: Asset(_MEDIA_TYPES[Path(name).suffix], content) for name, content in served.items()}
     return Site(digest, assets)
 
 

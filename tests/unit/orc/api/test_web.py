@@ -113,7 +113,8 @@ def test_the_page_is_small() -> None:
     """First load: every request costs an instance of Functions a place, every byte a reader time."""
     first = first_modules()
     assert len(first) <= MOST_SCRIPTS
-    assert {"sources.js", "shelf.js", "contexts.js", "telemetry.js", "dialogs.js"}.isdisjoint(first)
+    assert {"sources.js", "shelf.js", "contexts.js", "telemetry.js", "dialogs.js", "why.js"}.isdisjoint(first)
+    assert [name for name in site().assets if name.endswith(".css")] == ["styles.css"], "a part is not served"
     loaded = {
         name: len(gzip.compress(asset.content, 5))
         for name, asset in site().assets.items()
