@@ -84,6 +84,16 @@ def test_the_vendored_libraries_are_those_of_the_lock(tmp_path: Path) -> None:
         assert file.read_bytes() == (FOLDER / "vendor" / file.name).read_bytes(), "run `make vendor`"
 
 
+def test_modules_work_by_themselves() -> None:
+    """Those that draw nothing, in Node: no browser and no server."""
+    tests = ROOT / "tests" / "web" / "modules" / "modules.test.js"
+    command = [node(), "--test", "--test-reporter=tap", str(tests)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+    passed = re.search(r"^# pass (\d+)$", run.stdout, re.MULTILINE)
+    assert passed and int(passed[1]) >= 8
+
+
 IMPORT = re.compile(r'from "\./([\w/]+\.js)";')
 
 
