@@ -274,7 +274,8 @@ export function Composer() {
   const held = document.activeElement?.id === "stop";
   useLayoutEffect(() => {
     // The button that had the focus cannot be pressed any more.
-    if (held && (/** @type {HTMLButtonElement | null} */ (document.getElementById("stop"))?.disabled ?? true)) box.current?.focus();
+    const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("stop"));
+    if (held && (button?.disabled ?? true)) box.current?.focus();
   }, [running?.value.state]);
   return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
     h(Files, null),

@@ -302,13 +302,17 @@ function Tools({ context, again }) {
     const json = { tools_off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] };
     await request("PATCH", `/contexts/${id}`, { json, headers: { "if-match": `"${version}"` } });
   };
+  const flipNext = (/** @type {string} */ name) => {
+    lastFlip = lastFlip.then(() => flip(name), () => flip(name));
+    then(lastFlip, again, t("saved"), again);
+  };
   return h("details", { class: "allowed", open: isOpen }, h("summary", null, t("contexts.tools")),
     h("ul", { class: "rows" }, tools.map(({ name, title }) => {
       const from = by.find((each) => each.tool === name);
       const words = named(`tools.title.${name}`, title);
       const isOwn = !from || from.context_id === id;
       return h("li", { key: name },
-        role === "admin" && isOwn ? h("label", null, h("input", { type: "checkbox", checked: !from, onChange: () => { then(lastFlip = lastFlip.then(() => flip(name), () => flip(name)), again, t("saved"), again); } }), " ", words) : h("span", null, words),
+        role === "admin" && isOwn ? h("label", null, h("input", { type: "checkbox", checked: !from, onChange: () => flipNext(name) }), " ", words) : h("span", null, words),
         from && (isOwn ? h("span", { class: "soft" }, t("tools.off_here")) : h("a", { href: `#/contexts/${from.context_id}` }, t("tools.off_by", { name: from.context_name }))));
     })), role !== "admin" && h("p", { class: "soft" }, t("contexts.tools.who")));
 }

@@ -50,7 +50,8 @@ export async function listen(id, isAgain = false) {
   if (listening) return;
   resting = "";
   if (document.hidden) listenIfSeen();
-  const mine = listening = new AbortController();
+  const mine = new AbortController();
+  listening = mine;
   let wait = 500;
   let wasThere = isAgain;
   while (!mine.signal.aborted && conversationId.value === id) {

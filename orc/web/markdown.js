@@ -22,12 +22,13 @@ const MOST_EMPHASIS = 2000;
 const BROKEN_LINK = /(?:! )?\[([^\][\n]{1,400})\] \(`((?:https?|mailto):[^`\n]{1,2000})`\)/g;
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
 /** What stands between the signs is a formula only if TeX is in it: two amounts, or what stands in brackets, have none. */
 const FORMULA_FORMS = [
-  { is: /^\\\(([^]{1,2000}?)\\\)/, wide: false },
-  { is: /^\\\[([^]{1,2000}?)\\\]/, wide: true },
+  { is: /^\\\(([\s\S]{1,2000}?)\\\)/, wide: false },
+  { is: /^\\\[([\s\S]{1,2000}?)\\\]/, wide: true },
   { is: /^\$\$([^$]{1,2000})\$\$/, wide: true },
   { is: /^\$(?=\S)([^$\n]{1,400})(?<=\S)\$(?![\p{L}\p{N}_])/u, wide: false },
 ];

@@ -156,7 +156,7 @@ function Row({ session }) {
 function onKeyDown(event) {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const stops = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("#search, .session-list li > a")];
-  const now = stops.findIndex((each) => each === document.activeElement);
+  const now = stops.indexOf(/** @type {Element} */ (document.activeElement));
   const next = /** @type {HTMLElement | undefined} */ (now < 0 ? undefined : stops[now + (event.key === "ArrowDown" ? 1 : -1)]);
   if (!next) return;
   event.preventDefault();
