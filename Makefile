@@ -72,12 +72,13 @@ run: install
 check: install-dev check-text
 	@$(BIN)/python -m mypy
 
-check-text: install-dev
+check-text: install-dev install-node
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/python $(BIN)/lint-imports
 	@$(BIN)/python $(BIN)/codespell
 	@$(BIN)/python scripts/check_prose.py
+	@$(if $(NO_NODE),,node_modules/.bin/biome check --error-on-warnings)
 
 test-fast: install-dev
 	@$(PYTEST) tests/unit tests/contract -m "$(FAST)"
@@ -186,7 +187,7 @@ install-functions: install-dev
 NO_NODE = $(if $(NPM),$(if $(shell node -p "parseInt(process.versions.node) > 19 || ''" 2>/dev/null),,Node is older than 20),There is no npm)
 install-node:
 	@if test -z "$(NO_NODE)"; then $(MAKE) --no-print-directory $(NODE_TOOLS); \
-	else echo "$(NO_NODE): tests that need Node are left out."; test "$$ORC_REQUIRE_ALL" != 1; fi
+	else echo "$(NO_NODE): what needs Node is left out."; test "$$ORC_REQUIRE_ALL" != 1; fi
 
 $(NODE_TOOLS): package.json package-lock.json
 	@echo "Installing the Node tools"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 
 TOOLS = Path(sys.executable).parent
@@ -64,6 +65,26 @@ def test_a_misspelt_word_is_refused(copy: Path) -> None:
     assert "./note.md:1" in refused.stdout
 
 
+@pytest.mark.parametrize(
+    ("file", "planted"),
+    [
+        ("orc/web/app.js", "var unformatted={a:1}\n"),
+        ("orc/web/app.js", "debugger;\n"),
+        ("orc/web/styles/base.css", "p { colour: red; }\n"),
+        ("orc/web/styles/base.css", "p{color:red}\n"),
+    ],
+)
+def test_form_and_mistakes_of_the_page_are_refused(copy: Path, file: str, planted: str) -> None:
+    shutil.copy(ROOT / "biome.json", copy)
+    command = [node(), str(from_npm(".bin/biome")), "check", "--error-on-warnings"]
+    for is_planted in (False, True):
+        if is_planted:
+            with (copy / file).open("a") as source:
+                source.write(planted)
+        checked = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+        assert checked.returncode == is_planted, checked.stderr
+
+
 def test_make_check_runs_them_all() -> None:
     command = ["make", "--dry-run", "check"]
     planned = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -74,5 +95,6 @@ def test_make_check_runs_them_all() -> None:
         "lint-imports",
         "codespell",
         "check_prose.py",
+        "biome check",
     ):
         assert part in planned

@@ -49,7 +49,11 @@ export function readProblem(status, text, traceId) {
     // Not JSON.
   }
   return {
-    status, detail: "", trace_id: traceId, code: `http_${status}`, retryable: status >= 500 || status === 429,
+    status,
+    detail: "",
+    trace_id: traceId,
+    code: `http_${status}`,
+    retryable: status >= 500 || status === 429,
   };
 }
 
@@ -115,7 +119,10 @@ class SseParser {
 }
 
 /** @param {number} ms */
-export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+export const pause = (ms) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 
 /** Save a file that the API makes. @param {string} path @param {string} fallback its name if the response has none */
 export async function download(path, fallback) {
@@ -123,7 +130,7 @@ export async function download(path, fallback) {
   const disposition = response.headers.get("content-disposition") ?? "";
   const encoded = /filename\*=UTF-8''([^;]+)/i.exec(disposition)?.[1];
   const plain = /filename="([^"]+)"/i.exec(disposition)?.[1];
-  save(await response.blob(), encoded ? decodeURIComponent(encoded) : plain ?? fallback);
+  save(await response.blob(), encoded ? decodeURIComponent(encoded) : (plain ?? fallback));
 }
 
 /** Have the browser save this as a file. @param {Blob} content @param {string} name */

@@ -2,8 +2,42 @@
 import { ApiError, get, send } from "./api.js";
 import { forgetFiles, unsettled, uploaded } from "./files.js";
 import { t } from "./i18n.js";
-import { answering, asked, change, contexts, conversationId, draft, earlierBefore, editAgain, endEdit, giveBack, heard, holding, known, later, leaveGone,
-  inOrder, latest, loadChoices, loading, model, newest, path, pictures, placeOf, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
+import {
+  answering,
+  asked,
+  change,
+  contexts,
+  conversationId,
+  draft,
+  earlierBefore,
+  editAgain,
+  endEdit,
+  giveBack,
+  heard,
+  holding,
+  known,
+  later,
+  leaveGone,
+  inOrder,
+  latest,
+  loadChoices,
+  loading,
+  model,
+  newest,
+  path,
+  pictures,
+  placeOf,
+  refused,
+  replacing,
+  setDraft,
+  settle,
+  show,
+  title,
+  toolsChosen,
+  turns,
+  versions,
+  view,
+} from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
 import { recallRefused } from "./uploads.js";
@@ -115,15 +149,24 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
   const names = replaces ? replaces.files : asked.value;
   const chosen = replaces ? replaces.contexts : contexts.value;
   const body = {
-    conversation_id: id, question: question.trim(), blob_names: names,
-    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, closest_passages: true,
+    conversation_id: id,
+    question: question.trim(),
+    blob_names: names,
+    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })),
+    tools,
+    closest_passages: true,
     ...(other || model.value ? { model: other || model.value } : {}),
     ...(pictures.value === null ? {} : { feature_flags: { images: pictures.value } }),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
   };
   const shown = {
-    question: question.trim(), files: names, contexts: chosen, tools, replaces: replaces?.turnId ?? null,
-    place: replaces ? placeOf(replaces) : 0, model: other || model.value || null,
+    question: question.trim(),
+    files: names,
+    contexts: chosen,
+    tools,
+    replaces: replaces?.turnId ?? null,
+    place: replaces ? placeOf(replaces) : 0,
+    model: other || model.value || null,
   };
   const waits = unsettled.value > 0;
   const turn = signal(view({ ...shown, waits }));
@@ -178,7 +221,8 @@ export function retry(turn) {
   if (!turnId || answering.value) return;
   const before = turn.value;
   // What it was about is gone, which the turn says: the next try is without it.
-  if (before.problem?.code === "no_such_context") return ask(before.question, { replaces: { ...before, contexts: before.contexts.slice(1) } });
+  if (before.problem?.code === "no_such_context")
+    return ask(before.question, { replaces: { ...before, contexts: before.contexts.slice(1) } });
   change(turn, { state: "waiting", text: "", kind: "answer", citations: [], marks: [], problem: null, status: null, withdrawn: null });
   follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, key: crypto.randomUUID(), before });
 }
@@ -229,7 +273,9 @@ export function startChat() {
   place.subscribe(({ view: shown, id, turn }) => {
     if (shown !== "session") return;
     const isHere = holding(turn);
-    open(id).then(() => { if (id && turn && !isHere) showNamed(id, turn); });
+    open(id).then(() => {
+      if (id && turn && !isHere) showNamed(id, turn);
+    });
   });
 }
 

@@ -22,30 +22,66 @@ function NewContext({ types, parent }) {
   const [hasFolders, setHasFolders] = useState(false);
   if (!types.length) return null;
   const type = types.find((each) => (each === "organization") === hasFolders) ?? types[0];
-  return h("form", {
-    class: "stack", onSubmit: (event) => {
-      event.preventDefault();
-      if (!name.trim()) return;
-      send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }).then((made) => {
-        location.hash = `#/contexts/${/** @type {Context} */ (made).context_id}`;
-      }, report);
+  return h(
+    "form",
+    {
+      class: "stack",
+      onSubmit: (event) => {
+        event.preventDefault();
+        if (!name.trim()) return;
+        send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }).then((made) => {
+          location.hash = `#/contexts/${/** @type {Context} */ (made).context_id}`;
+        }, report);
+      },
     },
-  },
-  h("p", { class: "row" },
-    h("input", { class: "grow", "aria-label": t("contexts.name"), placeholder: t(parent ? `contexts.new.${type}` : "contexts.new"), maxLength: 120, value: name, onInput: (event) => setName(event.currentTarget.value) }),
-    h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create"))),
-  types.length > 1 && h("details", null, h("summary", null, t("contexts.options")),
-    h("label", null, h("input", { type: "checkbox", checked: hasFolders, onChange: (event) => setHasFolders(event.currentTarget.checked) }), " ", t("contexts.has_folders"))));
+    h(
+      "p",
+      { class: "row" },
+      h("input", {
+        class: "grow",
+        "aria-label": t("contexts.name"),
+        placeholder: t(parent ? `contexts.new.${type}` : "contexts.new"),
+        maxLength: 120,
+        value: name,
+        onInput: (event) => setName(event.currentTarget.value),
+      }),
+      h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create")),
+    ),
+    types.length > 1 &&
+      h(
+        "details",
+        null,
+        h("summary", null, t("contexts.options")),
+        h(
+          "label",
+          null,
+          h("input", { type: "checkbox", checked: hasFolders, onChange: (event) => setHasFolders(event.currentTarget.checked) }),
+          " ",
+          t("contexts.has_folders"),
+        ),
+      ),
+  );
 }
 
 /** @param {{items: Context[], isKnown: boolean, more: (() => void) | null}} properties */
 function List({ items, isKnown, more }) {
   if (!isKnown) return h("p", { class: "loading" }, t("loading"));
   if (!items.length) return h("p", { class: "soft" }, t("contexts.none"));
-  return [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
-    h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
-    (!each.role || each.role === "viewer") && h("span", { class: "soft" }, t(each.role ? "contexts.read_only" : "role.installation"))))),
-  h(More, { more })];
+  return [
+    h(
+      "ul",
+      { class: "rows" },
+      items.map((each) =>
+        h(
+          "li",
+          { key: each.context_id },
+          h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
+          (!each.role || each.role === "viewer") && h("span", { class: "soft" }, t(each.role ? "contexts.read_only" : "role.installation")),
+        ),
+      ),
+    ),
+    h(More, { more }),
+  ];
 }
 
 /** @param {{id: string | null}} properties */
@@ -56,30 +92,73 @@ export function Contexts({ id }) {
   const [isGone, setGone] = useState(false);
   const load = () => {
     if (!id) return;
-    get(`/contexts/${id}`).then((found) => setContext(/** @type {Context} */ (found)), (error) => {
-      if (error instanceof ApiError && [403, 404, 422].includes(error.problem.status)) setGone(true);
-      else report(error);
-    });
+    get(`/contexts/${id}`).then(
+      (found) => setContext(/** @type {Context} */ (found)),
+      (error) => {
+        if (error instanceof ApiError && [403, 404, 422].includes(error.problem.status)) setGone(true);
+        else report(error);
+      },
+    );
   };
   useEffect(load, [id]);
-  const again = () => { listAgain(); load(); };
+  const again = () => {
+    listAgain();
+    load();
+  };
   if (!id) {
-    return h("div", { class: "admin" }, h("p", { class: "soft" }, t("contexts.hint")),
-      h(NewContext, { types: me.value?.may_create ?? [] }), h(List, listed));
+    return h(
+      "div",
+      { class: "admin" },
+      h("p", { class: "soft" }, t("contexts.hint")),
+      h(NewContext, { types: me.value?.may_create ?? [] }),
+      h(List, listed),
+    );
   }
-  if (isGone) return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
+  if (isGone)
+    return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
   if (!context) return h("p", { class: "loading" }, t("loading"));
   const below = BELOW[context.type];
   const { edit, manage } = may(context);
-  return h("div", { class: "admin" },
-    h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
-      context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
+  return h(
+    "div",
+    { class: "admin" },
+    h(
+      "p",
+      { class: "row crumbs" },
+      h("a", { href: "#/contexts" }, t("contexts")),
+      context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)),
+      h("strong", null, context.name),
+    ),
     context.description && h("p", null, h("bdi", null, context.description)),
-    context.role ? [h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
-      h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
-    h(Documents, { context }), h(Chats, { id: context.context_id, key: context.context_id })] : h("p", null, t("contexts.no_role")),
-    below && (edit || listed.items.length > 0) && [h("h2", null, t(`context.${below}.all`)), edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }), h(List, listed)],
-    h(Members, { context, changed: again, key: context.context_id }), (edit || manage) && h(Head, { context, again, key: context.version }));
+    context.role
+      ? [
+          h(
+            "p",
+            null,
+            h(
+              "button",
+              {
+                type: "button",
+                class: "ask-about",
+                onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }),
+              },
+              h(Icon, { name: "search" }),
+              t("contexts.ask", { name: context.name }),
+            ),
+          ),
+          h(Documents, { context }),
+          h(Chats, { id: context.context_id, key: context.context_id }),
+        ]
+      : h("p", null, t("contexts.no_role")),
+    below &&
+      (edit || listed.items.length > 0) && [
+        h("h2", null, t(`context.${below}.all`)),
+        edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }),
+        h(List, listed),
+      ],
+    h(Members, { context, changed: again, key: context.context_id }),
+    (edit || manage) && h(Head, { context, again, key: context.version }),
+  );
 }
 
 /** What is rarely changed. @param {{context: Context, again: () => void}} properties */
@@ -90,16 +169,65 @@ function Head({ context, again }) {
   const [sure, setSure] = useState(false);
   const address = `/contexts/${context.context_id}`;
   const changed = name.trim() !== context.name || description !== context.description;
-  const save = () => request("PATCH", address, { json: { name: name.trim(), description }, headers: { "if-match": `"${context.version}"` } });
-  return h("details", null, h("summary", null, t("contexts.settings")), h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); then(save(), again, t("saved")); } },
-    edit && [h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, onInput: (event) => setName(event.currentTarget.value) })),
-      h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, onInput: (event) => setDescription(event.currentTarget.value) }))],
-    h("p", { class: "row" }, edit && h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
-      manage && (sure
-        ? [h("span", null, t("contexts.sure")),
-          h("button", { type: "button", class: "is-bad", onClick: () => then(send("DELETE", address), () => { location.hash = "#/contexts"; }, t("contexts.deleted")) }, t("contexts.delete.sure")),
-          h("button", { type: "button", onClick: () => setSure(false) }, t("cancel"))]
-        : h("button", { type: "button", class: "quiet is-bad", onClick: () => setSure(true) }, t("contexts.delete"))))));
+  const save = () =>
+    request("PATCH", address, { json: { name: name.trim(), description }, headers: { "if-match": `"${context.version}"` } });
+  return h(
+    "details",
+    null,
+    h("summary", null, t("contexts.settings")),
+    h(
+      "form",
+      {
+        class: "stack",
+        onSubmit: (event) => {
+          event.preventDefault();
+          then(save(), again, t("saved"));
+        },
+      },
+      edit && [
+        h(
+          "label",
+          { class: "field" },
+          t("contexts.name"),
+          h("input", { value: name, maxLength: 120, required: true, onInput: (event) => setName(event.currentTarget.value) }),
+        ),
+        h(
+          "label",
+          { class: "field" },
+          t("contexts.description"),
+          h("textarea", { value: description, maxLength: 2000, rows: 2, onInput: (event) => setDescription(event.currentTarget.value) }),
+        ),
+      ],
+      h(
+        "p",
+        { class: "row" },
+        edit && h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
+        manage &&
+          (sure
+            ? [
+                h("span", null, t("contexts.sure")),
+                h(
+                  "button",
+                  {
+                    type: "button",
+                    class: "is-bad",
+                    onClick: () =>
+                      then(
+                        send("DELETE", address),
+                        () => {
+                          location.hash = "#/contexts";
+                        },
+                        t("contexts.deleted"),
+                      ),
+                  },
+                  t("contexts.delete.sure"),
+                ),
+                h("button", { type: "button", onClick: () => setSure(false) }, t("cancel")),
+              ]
+            : h("button", { type: "button", class: "quiet is-bad", onClick: () => setSure(true) }, t("contexts.delete"))),
+      ),
+    ),
+  );
 }
 
 /** @param {{context: Context}} properties */
@@ -107,17 +235,22 @@ function Documents({ context }) {
   const id = context.context_id;
   const address = `/contexts/${id}/documents`;
   const [query, setQuery] = useState("");
-  const { items, isKnown, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents"));
+  const { items, isKnown, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (
+    usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents")
+  );
   const { edit } = may(context);
   const isLeaving = (/** @type {Document} */ each) => leaving.value.has(`${address}/${each.document_id}`);
   /** @type {Target} */
   const target = {
-    id, address,
+    id,
+    address,
     // An upload that overtakes the removal of a file of its name would be refused.
     holds: (name) => items.some((each) => each.blob_name === name && isLeaving(each)),
     known: (name) => items.find((each) => each.blob_name === name && !isLeaving(each)),
     content: (earlier) => contentOf(address, earlier),
-    arrived: () => { again(); },
+    arrived: () => {
+      again();
+    },
     again,
   };
   const current = useRef(target);
@@ -131,22 +264,72 @@ function Documents({ context }) {
   // Before the first paint: what is dropped on a list that is seen arrives.
   useLayoutEffect(() => {
     if (!edit) return;
-    const add = (/** @type {File[]} */ files) => upload(files, { ...target, holds: (name) => current.current.holds?.(name) ?? false, known: (name) => current.current.known(name), arrived: (...stored) => current.current.arrived(...stored) });
+    const add = (/** @type {File[]} */ files) =>
+      upload(files, {
+        ...target,
+        holds: (name) => current.current.holds?.(name) ?? false,
+        known: (name) => current.current.known(name),
+        arrived: (...stored) => current.current.arrived(...stored),
+      });
     dropTarget.value = add;
-    return () => { if (dropTarget.value === add) dropTarget.value = null; };
+    return () => {
+      if (dropTarget.value === add) dropTarget.value = null;
+    };
   }, [id, edit]);
-  const rows = [...uploads.value.filter((each) => each.place === id).map(comingRow),
-    ...items.filter((each) => !isLeaving(each)).map((each) => /** @type {FileWidget} */ ({
-      id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each), status: statusOf(each),
-      onRemove: edit ? () => removeLater(`${address}/${each.document_id}`, t("files.removed", { name: each.blob_name }), again, `[data-file="${each.document_id}"] button:last-child`) : undefined,
-    }))];
-  return [h("h2", null, t("files")),
-    h(Shelf, { rows, isKnown, target, mayChange: edit, onAdd: (files) => dropTarget.value?.(files), onQuery: setQuery }), h(More, { more })];
+  const rows = [
+    ...uploads.value.filter((each) => each.place === id).map(comingRow),
+    ...items
+      .filter((each) => !isLeaving(each))
+      .map(
+        (each) =>
+          /** @type {FileWidget} */ ({
+            id: each.document_id,
+            name: each.blob_name,
+            bytes: each.size,
+            pages: each.pages,
+            added: each.created_at,
+            state: stateOf(each),
+            status: statusOf(each),
+            onRemove: edit
+              ? () =>
+                  removeLater(
+                    `${address}/${each.document_id}`,
+                    t("files.removed", { name: each.blob_name }),
+                    again,
+                    `[data-file="${each.document_id}"] button:last-child`,
+                  )
+              : undefined,
+          }),
+      ),
+  ];
+  return [
+    h("h2", null, t("files")),
+    h(Shelf, { rows, isKnown, target, mayChange: edit, onAdd: (files) => dropTarget.value?.(files), onQuery: setQuery }),
+    h(More, { more }),
+  ];
 }
 
 /** The user's own chats about a context. @param {{id: string}} properties */
 function Chats({ id }) {
-  const { items, more } = /** @type {ReturnType<typeof usePages<ConversationHead>>} */ (usePages(`/conversations?about=${id}`, "conversations"));
-  return items.length > 0 && [h("h2", null, t("contexts.chats")), h("ul", { class: "rows chats" }, items.map((each) => h("li", { key: each.conversation_id },
-    h("a", { href: `#/c/${each.conversation_id}` }, h("bdi", null, each.title || t("sessions.untitled"))), h("span", { class: "soft" }, dateOf(each.updated_at))))), h(More, { more })];
+  const { items, more } = /** @type {ReturnType<typeof usePages<ConversationHead>>} */ (
+    usePages(`/conversations?about=${id}`, "conversations")
+  );
+  return (
+    items.length > 0 && [
+      h("h2", null, t("contexts.chats")),
+      h(
+        "ul",
+        { class: "rows chats" },
+        items.map((each) =>
+          h(
+            "li",
+            { key: each.conversation_id },
+            h("a", { href: `#/c/${each.conversation_id}` }, h("bdi", null, each.title || t("sessions.untitled"))),
+            h("span", { class: "soft" }, dateOf(each.updated_at)),
+          ),
+        ),
+      ),
+      h(More, { more }),
+    ]
+  );
 }

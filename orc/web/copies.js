@@ -32,10 +32,13 @@ export function copyAnswer(turn, places, button) {
   const sources = sourcesOf(turn);
   const text = noted(numbered(turn.text, places, numbersOf(turn.citations)));
   const whole = document.createElement("div");
-  const shown = /** @type {Element} */ (button).closest(".answer")?.querySelectorAll(":scope > .note.is-none, :scope > .note.is-warn, :scope > .text");
+  const shown = /** @type {Element} */ (button)
+    .closest(".answer")
+    ?.querySelectorAll(":scope > .note.is-none, :scope > .note.is-warn, :scope > .text");
   for (const each of shown ?? []) whole.append(each.cloneNode(true));
   for (const each of whole.querySelectorAll(".tools, .note svg, .note button")) each.remove();
-  for (const each of whole.querySelectorAll(".marker")) each.replaceWith(`[${each.matches(".is-missing") ? each.textContent : parseInt(each.textContent ?? "", 10)}]`);
+  for (const each of whole.querySelectorAll(".marker"))
+    each.replaceWith(`[${each.matches(".is-missing") ? each.textContent : parseInt(each.textContent ?? "", 10)}]`);
   for (const source of sources) whole.appendChild(document.createElement("p")).append(source);
   copyWithForm(whole, sources.length ? `${text}\n\n${sources.join("\n")}` : text, t("turn.copied"));
 }
@@ -49,8 +52,10 @@ function tableAt(button) {
 }
 
 /** @param {HTMLTableElement} table @param {string} separator @param {(text: string) => string} [cell] */
-const rowsOf = (table, separator, cell = (text) => text) => [...table.rows].map((row) =>
-  [...row.cells].map((each) => cell((each.textContent ?? "").replace(/\s+/g, " ").trim())).join(separator)).join("\n");
+const rowsOf = (table, separator, cell = (text) => text) =>
+  [...table.rows]
+    .map((row) => [...row.cells].map((each) => cell((each.textContent ?? "").replace(/\s+/g, " ").trim())).join(separator))
+    .join("\n");
 
 /** For a spreadsheet or a letter. @param {EventTarget | null} button */
 export function copyTable(button) {
@@ -61,5 +66,8 @@ export function copyTable(button) {
 /** A spreadsheet expects semicolons where numbers have commas. @param {EventTarget | null} button */
 export function saveTable(button) {
   const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
-  save(new Blob([`\uFEFF${rowsOf(tableAt(button), number(0.5).includes(",") ? ";" : ",", quoted)}\n`], { type: "text/csv" }), `${t("table")}.csv`);
+  save(
+    new Blob([`\uFEFF${rowsOf(tableAt(button), number(0.5).includes(",") ? ";" : ",", quoted)}\n`], { type: "text/csv" }),
+    `${t("table")}.csv`,
+  );
 }

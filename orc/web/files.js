@@ -23,8 +23,11 @@ export const coming = computed(() => uploads.value.filter((each) => each.place =
 /** How many of these are not stored or refused yet. */
 export const unsettled = computed(() => coming.value.filter((each) => each.state !== "failed").length);
 /** Whether not all files failed, or a context is asked about. */
-export const hasUsableFiles = computed(() => contexts.value.length > 0
-  || [...staying.value.map((each) => each.status), ...coming.value.map((each) => each.state)].some((state) => state !== "failed"));
+export const hasUsableFiles = computed(
+  () =>
+    contexts.value.length > 0 ||
+    [...staying.value.map((each) => each.status), ...coming.value.map((each) => each.state)].some((state) => state !== "failed"),
+);
 
 export function forgetFiles() {
   settleRemovals();
@@ -58,7 +61,8 @@ export function onDocumentEvent(kind, data) {
     const id = data.document_id;
     drop(id, made.get(id) ?? "");
     dropSuggestions();
-    if (conversationId.value && documents.value.some((each) => each.document_id === id)) refreshDocuments(conversationId.value).catch(report);
+    if (conversationId.value && documents.value.some((each) => each.document_id === id))
+      refreshDocuments(conversationId.value).catch(report);
   } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
   else {
     made.set(data.document_id, data.created_at);
@@ -99,7 +103,8 @@ function put(document) {
 
 /** @param {string} session @returns {Target} */
 const targetOf = (session) => ({
-  id: session, address: `/conversations/${session}/documents`,
+  id: session,
+  address: `/conversations/${session}/documents`,
   // An upload that overtakes the removal of a file of its name would be removed.
   holds: (name) => [...removals.values()].some((each) => each.name === name && each.session === session),
   known: (name) => (session === conversationId.value ? staying.value.find((each) => each.blob_name === name) : undefined),
@@ -162,15 +167,20 @@ function removeDocuments(gone, session) {
   const [first] = gone;
   if (!first) return;
   const key = `removed.${first.document_id}`;
-  const some = new Map(gone.map((document) => [document.document_id, /** @type {Removal} */ ({ key, session, name: document.blob_name, document })]));
+  const some = new Map(
+    gone.map((document) => [document.document_id, /** @type {Removal} */ ({ key, session, name: document.blob_name, document })]),
+  );
   leaving.value = new Set([...leaving.value, ...some.keys()]);
   dropSuggestions();
   asked.value = asked.value.filter((each) => gone.every(({ blob_name: name }) => each !== name));
   for (const [id, removal] of some) removals.set(id, removal);
   const text = gone.length > 1 ? t("files.removed.many", { n: gone.length }) : t("files.removed", { name: first.blob_name });
   doLater(text, {
-    key, focus: `[data-file="${first.document_id}"] button, #files-line`,
-    act: async (keepalive) => { await Promise.all([...some].map(([id, removal]) => removeNow(id, removal, keepalive))); },
+    key,
+    focus: `[data-file="${first.document_id}"] button, #files-line`,
+    act: async (keepalive) => {
+      await Promise.all([...some].map(([id, removal]) => removeNow(id, removal, keepalive)));
+    },
     undo: () => {
       for (const id of some.keys()) removals.delete(id);
       leaving.value = new Set([...leaving.value].filter((each) => !some.has(each)));
@@ -182,7 +192,10 @@ function removeDocuments(gone, session) {
 /** Remove these files: stored ones with one notice. @param {FileWidget[]} some */
 function removeAll(some) {
   const ids = new Set(some.map((each) => each.id));
-  removeDocuments(staying.value.filter((each) => ids.has(each.document_id)), conversationId.value ?? "");
+  removeDocuments(
+    staying.value.filter((each) => ids.has(each.document_id)),
+    conversationId.value ?? "",
+  );
   for (const each of coming.value) if (ids.has(each.key)) cancel(each);
 }
 
@@ -213,12 +226,17 @@ async function removeNow(id, removal, keepalive) {
 export const settleRemovals = () => Promise.all([...removals.values()].map(({ key }) => carryOut(key)));
 
 /** Resolves once no upload to this session is left, or `isOver`. @param {string} id @param {() => boolean} isOver @returns {Promise<void>} */
-export const uploaded = (id, isOver) => new Promise((resolve) => {
-  settleRemovals();
-  const ended = effect(() => {
-    if (isOver() || !uploads.value.some((each) => each.place === id && each.state !== "failed")) queueMicrotask(() => { ended(); resolve(); });
+export const uploaded = (id, isOver) =>
+  new Promise((resolve) => {
+    settleRemovals();
+    const ended = effect(() => {
+      if (isOver() || !uploads.value.some((each) => each.place === id && each.state !== "failed"))
+        queueMicrotask(() => {
+          ended();
+          resolve();
+        });
+    });
   });
-});
 
 // --- The list
 
@@ -232,7 +250,9 @@ export function statusOf(document, progress) {
   const key = `files.${document.status}`;
   const status = document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
   const { done, total } = progress ?? { done: 0, total: 0 };
-  return done < total ? t(document.readable ? "files.part" : "files.part.read", { status, percent: number(done / total, { style: "percent" }) }) : status;
+  return done < total
+    ? t(document.readable ? "files.part" : "files.part.read", { status, percent: number(done / total, { style: "percent" }) })
+    : status;
 }
 
 /** @param {string} name */
@@ -245,32 +265,55 @@ export const stateOf = ({ status }) => (status === "failed" ? "failed" : status 
 
 /** An upload as it is shown. @param {Upload} each @returns {FileWidget} */
 export const comingRow = (each) => ({
-  id: each.key, name: each.name, bytes: each.size, pages: 0, added: "", taken: each.taken, onRemove: () => cancel(each),
+  id: each.key,
+  name: each.name,
+  bytes: each.size,
+  pages: 0,
+  added: "",
+  taken: each.taken,
+  onRemove: () => cancel(each),
   state: each.state === "failed" ? "failed" : "busy",
-  status: each.state === "failed" ? t("files.refused", { reason: whyRefused(each) }) : each.state === "waiting"
-    ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : each.read === undefined
-      ? t("files.reading") : t("files.part.read", { status: t("files.reading"), percent: number(each.read, { style: "percent" }) }),
-  progress: each.state !== "sending" ? undefined : each.sent < 1 ? each.sent : each.read ?? null,
+  status:
+    each.state === "failed"
+      ? t("files.refused", { reason: whyRefused(each) })
+      : each.state === "waiting"
+        ? t("files.waiting")
+        : each.sent < 1
+          ? t("files.uploading", { percent: Math.round(each.sent * 100) })
+          : each.read === undefined
+            ? t("files.reading")
+            : t("files.part.read", { status: t("files.reading"), percent: number(each.read, { style: "percent" }) }),
+  progress: each.state !== "sending" ? undefined : each.sent < 1 ? each.sent : (each.read ?? null),
 });
 
 /** The files that a question could not reach, as they had been refused: all, or those that it names. @param {TurnView} turn @param {boolean} all */
-export const refusedBefore = ({ question, files, createdAt }, all) => refused.value.filter(({ place, name, at }) =>
-  place === conversationId.value && at <= createdAt && ((all && !files.length) || question.toLowerCase().includes(name.toLowerCase())));
+export const refusedBefore = ({ question, files, createdAt }, all) =>
+  refused.value.filter(
+    ({ place, name, at }) =>
+      place === conversationId.value && at <= createdAt && ((all && !files.length) || question.toLowerCase().includes(name.toLowerCase())),
+  );
 
 /** All files of the open session as they are shown. @type {ReadonlySignal<FileWidget[]>} */
 const rows = computed(() => {
   const stored = staying.value.map((each) => {
     const progress = work.value[each.document_id];
     return /** @type {FileWidget} */ ({
-      id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each),
-      status: statusOf(each, progress), asked: asked.value.includes(each.blob_name),
+      id: each.document_id,
+      name: each.blob_name,
+      bytes: each.size,
+      pages: each.pages,
+      added: each.created_at,
+      state: stateOf(each),
+      status: statusOf(each, progress),
+      asked: asked.value.includes(each.blob_name),
       progress: stateOf(each) === "busy" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
-      onAsk: isAskable(each) ? () => askAbout(each.blob_name) : undefined, onRemove: () => removeDocuments([each], conversationId.value ?? ""),
+      onAsk: isAskable(each) ? () => askAbout(each.blob_name) : undefined,
+      onRemove: () => removeDocuments([each], conversationId.value ?? ""),
     });
   });
   // The API may list a file before it has answered the upload.
-  const isListed = (/** @type {Upload} */ { name, state, replaces }) => state === "sending"
-    && documents.value.some((each) => each.blob_name === name && each.version !== replaces);
+  const isListed = (/** @type {Upload} */ { name, state, replaces }) =>
+    state === "sending" && documents.value.some((each) => each.blob_name === name && each.version !== replaces);
   return [...stored, ...coming.value.filter((each) => !isListed(each)).map(comingRow)];
 });
 
@@ -281,19 +324,65 @@ const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCa
 export function Widget({ id, name, bytes, status, state, progress, asked: isAsked, onAsk, onRemove, onReplace, taken }) {
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
-    h("span", { class: "file-text" }, h("span", { class: "file-name" }, h(Middle, { text: name, tail: tailOf(name) })),
-      h("span", { class: "file-status", title: state === "failed" ? status : undefined }, status, bytes && state === "ready" ? ` · ${size(bytes)}` : "")),
+    h(
+      "span",
+      { class: "file-text" },
+      h("span", { class: "file-name" }, h(Middle, { text: name, tail: tailOf(name) })),
+      h(
+        "span",
+        { class: "file-status", title: state === "failed" ? status : undefined },
+        status,
+        bytes && state === "ready" ? ` · ${size(bytes)}` : "",
+      ),
+    ),
   ];
-  return h("li", { class: `file is-${state}${isAsked ? " is-asked" : ""}`, "data-file": id },
+  return h(
+    "li",
+    { class: `file is-${state}${isAsked ? " is-asked" : ""}`, "data-file": id },
     onAsk
-      ? h("button", { type: "button", class: "file-main", "aria-pressed": isAsked ? "true" : "false", onClick: onAsk,
-        title: t(isAsked ? "files.asked" : "files.ask") }, h("span", { class: "file-box", "aria-hidden": "true" }, h(Icon, { name: isAsked ? "check" : "box" })), body)
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "file-main",
+            "aria-pressed": isAsked ? "true" : "false",
+            onClick: onAsk,
+            title: t(isAsked ? "files.asked" : "files.ask"),
+          },
+          h("span", { class: "file-box", "aria-hidden": "true" }, h(Icon, { name: isAsked ? "check" : "box" })),
+          body,
+        )
       : h("span", { class: "file-main" }, body),
     progress === undefined ? null : h("progress", { value: progress ?? undefined, max: 1, "aria-label": t("files.progress", { name }) }),
-    taken && [h("button", { type: "button", onClick: taken.replace }, t("files.replace")), h("button", { type: "button", onClick: taken.both }, t("files.both"))],
-    onReplace && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.replace.name", { name }), title: t("files.replace.name", { name }), onClick: onReplace }, h(Icon, { name: "again" })),
-    onRemove && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.remove", { name }), title: t("files.remove", { name }), onClick: onRemove },
-      h(Icon, { name: "close" })));
+    taken && [
+      h("button", { type: "button", onClick: taken.replace }, t("files.replace")),
+      h("button", { type: "button", onClick: taken.both }, t("files.both")),
+    ],
+    onReplace &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet icon",
+          "aria-label": t("files.replace.name", { name }),
+          title: t("files.replace.name", { name }),
+          onClick: onReplace,
+        },
+        h(Icon, { name: "again" }),
+      ),
+    onRemove &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet icon",
+          "aria-label": t("files.remove", { name }),
+          title: t("files.remove", { name }),
+          onClick: onRemove,
+        },
+        h(Icon, { name: "close" }),
+      ),
+  );
 }
 
 /** So many files are shown as widgets; more become one line, which opens their list. */
@@ -305,8 +394,14 @@ export function summaryOfFiles(all) {
   const count = (/** @type {FileWidget["state"]} */ state) => all.filter((each) => each.state === state).length;
   const pages = all.reduce((sum, each) => sum + each.pages, 0);
   const [failed, busy] = [count("failed"), count("busy")];
-  return [t("files.count", { n: all.length }), pages ? t("files.pages", { n: pages }) : "", busy ? t("files.busy", { n: busy }) : "",
-    failed ? t("files.failed.count", { n: failed }) : ""].filter(Boolean).join(" · ");
+  return [
+    t("files.count", { n: all.length }),
+    pages ? t("files.pages", { n: pages }) : "",
+    busy ? t("files.busy", { n: busy }) : "",
+    failed ? t("files.failed.count", { n: failed }) : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** The files of the session: widgets while they are few or not ready, and a line that opens their list. */
@@ -323,11 +418,36 @@ export function Files() {
   const isMany = all.length > FEW;
   const open = listOpen.value;
   const shown = isMany ? all.filter((each) => each.state === "busy") : all;
-  return h("section", { class: "shelf", "aria-label": t("files"), "data-askable": all.filter((each) => each.onAsk).length },
-    (isMany || open) && h("button", {
-      type: "button", class: "quiet files-line", id: "files-line", "aria-expanded": open ? "true" : "false",
-      onClick: () => { listOpen.value = !open; },
-    }, h(Icon, { name: "clip" }), h("span", null, summaryOfFiles(all)), h(Icon, { name: open ? "end" : "up" })),
-    open ? h(Lazy, { from: () => import("./shelf.js"), name: "Shelf", properties: { rows: all, target: targetOf(conversationId.value ?? ""), onAdd: attach, onRemoveAll: removeAll } })
-      : shown.length > 0 && h("ul", { class: "files", ref: list, "aria-label": t("files") }, shown.map((each) => h(Widget, { key: each.id, ...each }))));
+  return h(
+    "section",
+    { class: "shelf", "aria-label": t("files"), "data-askable": all.filter((each) => each.onAsk).length },
+    (isMany || open) &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "quiet files-line",
+          id: "files-line",
+          "aria-expanded": open ? "true" : "false",
+          onClick: () => {
+            listOpen.value = !open;
+          },
+        },
+        h(Icon, { name: "clip" }),
+        h("span", null, summaryOfFiles(all)),
+        h(Icon, { name: open ? "end" : "up" }),
+      ),
+    open
+      ? h(Lazy, {
+          from: () => import("./shelf.js"),
+          name: "Shelf",
+          properties: { rows: all, target: targetOf(conversationId.value ?? ""), onAdd: attach, onRemoveAll: removeAll },
+        })
+      : shown.length > 0 &&
+          h(
+            "ul",
+            { class: "files", ref: list, "aria-label": t("files") },
+            shown.map((each) => h(Widget, { key: each.id, ...each })),
+          ),
+  );
 }

@@ -33,7 +33,7 @@ export function t(key, values = {}) {
   language.value;
   const found = words[key];
   if (found === undefined) return key;
-  const text = typeof found === "string" ? found : found[plural.select(Number(values.n))] ?? found.other ?? key;
+  const text = typeof found === "string" ? found : (found[plural.select(Number(values.n))] ?? found.other ?? key);
   return text.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
     if (value === undefined || value === null) return whole;
@@ -62,7 +62,10 @@ export function size(bytes) {
   const value = bytes / 1000 ** power;
   const digits = value < 10 && power > 0 ? 1 : 0;
   return number(value, {
-    style: "unit", unit: units[power], unitDisplay: power ? "short" : "long", maximumFractionDigits: digits,
+    style: "unit",
+    unit: units[power],
+    unitDisplay: power ? "short" : "long",
+    maximumFractionDigits: digits,
   });
 }
 

@@ -43,7 +43,9 @@ export function listenIfSeen() {
   else if (!signedOut.value && resting && resting === conversationId.value) listen(resting, true);
 }
 
-signedOut.subscribe((is) => { if (!is) listenIfSeen(); });
+signedOut.subscribe((is) => {
+  if (!is) listenIfSeen();
+});
 
 /** Follow the events of a session. @param {string} id @param {boolean} [isAgain] */
 export async function listen(id, isAgain = false) {
@@ -119,8 +121,13 @@ async function appear(id, turnId, seq) {
   const find = () => turns.value.find(({ value }) => value.turnId === turnId);
   // A session that was left meanwhile, also if it is open again: it is loaded then.
   const began = listening;
-  const isShown = () => began !== listening || conversationId.value !== id || later.value || turns.value.some(({ value }) => value.replaces === turnId)
-    || isRunning(find()?.value.state ?? "failed") || find()?.value.state === "answered";
+  const isShown = () =>
+    began !== listening ||
+    conversationId.value !== id ||
+    later.value ||
+    turns.value.some(({ value }) => value.replaces === turnId) ||
+    isRunning(find()?.value.state ?? "failed") ||
+    find()?.value.state === "answered";
   // The turn may be on its way here: its own stream names it within a moment.
   await pause(500);
   if (isShown()) return;

@@ -69,7 +69,7 @@ function wordsIn(token) {
   const { tokens, items, header, rows, text: words, type } = /** @type {Tokens.Generic} */ (token);
   if (type === "table") return [header, ...rows].map((row) => row.map(wordsIn).join(", ")).join("\n");
   if (items) return items.map(wordsIn).join("\n");
-  return tokens?.length ? tokens.map(wordsIn).join("") : type === "br" ? "\n" : words ?? "";
+  return tokens?.length ? tokens.map(wordsIn).join("") : type === "br" ? "\n" : (words ?? "");
 }
 
 /** @param {string} text */
@@ -92,9 +92,13 @@ export function toUnits(text, offsets) {
 
 /** The markers of a whole text by its citations, in order. @param {string} text @param {Citation[]} citations @returns {Place[]} */
 export function placesIn(text, citations) {
-  const all = citations.flatMap((citation, index) =>
-    (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index }))).sort((a, b) => a.start - b.start);
-  const units = toUnits(text, all.flatMap(({ start, end }) => [start, end]));
+  const all = citations
+    .flatMap((citation, index) => (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index })))
+    .sort((a, b) => a.start - b.start);
+  const units = toUnits(
+    text,
+    all.flatMap(({ start, end }) => [start, end]),
+  );
   return all.map(({ index }, place) => ({ index, start: units[2 * place] ?? 0, end: units[2 * place + 1] ?? 0 }));
 }
 
@@ -181,11 +185,22 @@ function footnoteText(source) {
 }
 
 /** For the lexer: formulas on separate lines and within a line, and footnotes. */
-const EXTENSIONS = /** @type {MarkedOptions["extensions"]} */ (/** @type {unknown} */ ({
-  inline: [formulaOf, footnoteOf], startInline: [formulaStart, (/** @type {string} */ source) => { const at = source.indexOf("[^"); return at < 0 ? undefined : at; }],
-  block: [(/** @type {string} */ source) => (/^(\\\[|\$\$)/.test(source) ? formulaOf(source) : undefined), footnoteText], startBlock: [],
-  childTokens: {}, renderers: {},
-}));
+const EXTENSIONS = /** @type {MarkedOptions["extensions"]} */ (
+  /** @type {unknown} */ ({
+    inline: [formulaOf, footnoteOf],
+    startInline: [
+      formulaStart,
+      (/** @type {string} */ source) => {
+        const at = source.indexOf("[^");
+        return at < 0 ? undefined : at;
+      },
+    ],
+    block: [(/** @type {string} */ source) => (/^(\\\[|\$\$)/.test(source) ? formulaOf(source) : undefined), footnoteText],
+    startBlock: [],
+    childTokens: {},
+    renderers: {},
+  })
+);
 
 /** @param {string} source */
 const lex = (source) => new Lexer({ gfm: true, extensions: EXTENSIONS }).lex(source);
@@ -194,12 +209,14 @@ const lex = (source) => new Lexer({ gfm: true, extensions: EXTENSIONS }).lex(sou
 function Formula({ tex, wide, raw }) {
   const place = /** @type {Ref<HTMLSpanElement>} */ (useRef(null));
   useEffect(() => {
-    import("./vendor/math.js").then(({ render }) => {
-      const drawn = document.createElement("span");
-      render(tex, drawn, { displayMode: wide, throwOnError: true, maxSize: [20, 400] });
-      for (const each of drawn.querySelectorAll("mi")) each.classList.toggle("is-letter", each.textContent?.length === 1);
-      place.current?.replaceChildren(...drawn.childNodes);
-    }).catch(() => {}); // What is no TeX stays as it was written.
+    import("./vendor/math.js")
+      .then(({ render }) => {
+        const drawn = document.createElement("span");
+        render(tex, drawn, { displayMode: wide, throwOnError: true, maxSize: [20, 400] });
+        for (const each of drawn.querySelectorAll("mi")) each.classList.toggle("is-letter", each.textContent?.length === 1);
+        place.current?.replaceChildren(...drawn.childNodes);
+      })
+      .catch(() => {}); // What is no TeX stays as it was written.
   }, [tex]);
   return h("span", { ref: place, class: `formula${wide ? " is-wide" : ""}`, dir: "ltr" }, raw);
 }
@@ -230,29 +247,52 @@ function text(text, place) {
 function node(token, place) {
   const known = /** @type {Tokens.Generic} */ (token);
   switch (token.type) {
-    case "space": case "def": return null;
-    case "paragraph": return h("p", { dir: "auto" }, all(token.tokens, place));
+    case "space":
+    case "def":
+      return null;
+    case "paragraph":
+      return h("p", { dir: "auto" }, all(token.tokens, place));
     // Below the heading of the turn: no level is left out.
-    case "heading": return h("h3", { dir: "auto", class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
-    case "list": return list(/** @type {Tokens.List} */ (token), place);
-    case "blockquote": return h("blockquote", { dir: "auto" }, all(token.tokens, place));
-    case "code": return code(/** @type {Tokens.Code} */ (token), place);
-    case "table": return table(/** @type {Tokens.Table} */ (token), place);
-    case "hr": return h("hr", null);
-    case "br": return h("br", null);
-    case "strong": return h("strong", null, all(token.tokens, place));
-    case "em": return h("em", null, all(token.tokens, place));
-    case "del": return h("del", null, all(token.tokens, place));
-    case "codespan": return h("code", null, text(known.text, place));
-    case "link": return link(/** @type {Tokens.Link} */ (token), place);
-    case "image": return text(known.text || known.raw, place);
-    case "text": return token.tokens ? all(token.tokens, place) : text(known.text, place);
-    case "escape": return text(known.text, place);
-    case "footnote": return h("sup", null, known.text);
-    case "footnote_text": return h("p", { class: "footnote", dir: "auto" }, h("sup", null, known.label), " ", all(token.tokens, place));
-    case "formula": return h(Formula, { key: token.raw, tex: known.text, wide: known.wide, raw: token.raw });
-    case "checkbox": return known.checked ? "☑ " : "☐ ";
-    default: return text(token.raw, place);
+    case "heading":
+      return h("h3", { dir: "auto", class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
+    case "list":
+      return list(/** @type {Tokens.List} */ (token), place);
+    case "blockquote":
+      return h("blockquote", { dir: "auto" }, all(token.tokens, place));
+    case "code":
+      return code(/** @type {Tokens.Code} */ (token), place);
+    case "table":
+      return table(/** @type {Tokens.Table} */ (token), place);
+    case "hr":
+      return h("hr", null);
+    case "br":
+      return h("br", null);
+    case "strong":
+      return h("strong", null, all(token.tokens, place));
+    case "em":
+      return h("em", null, all(token.tokens, place));
+    case "del":
+      return h("del", null, all(token.tokens, place));
+    case "codespan":
+      return h("code", null, text(known.text, place));
+    case "link":
+      return link(/** @type {Tokens.Link} */ (token), place);
+    case "image":
+      return text(known.text || known.raw, place);
+    case "text":
+      return token.tokens ? all(token.tokens, place) : text(known.text, place);
+    case "escape":
+      return text(known.text, place);
+    case "footnote":
+      return h("sup", null, known.text);
+    case "footnote_text":
+      return h("p", { class: "footnote", dir: "auto" }, h("sup", null, known.label), " ", all(token.tokens, place));
+    case "formula":
+      return h(Formula, { key: token.raw, tex: known.text, wide: known.wide, raw: token.raw });
+    case "checkbox":
+      return known.checked ? "☑ " : "☐ ";
+    default:
+      return text(token.raw, place);
   }
 }
 
@@ -268,19 +308,58 @@ function table(token, place) {
   const alignment = (cell) => (cell.align ? `to-${cell.align}` : undefined);
   const head = token.header.map((cell) => h("th", { class: alignment(cell), scope: "col", dir: "auto" }, all(cell.tokens, place)));
   const rows = token.rows.map((row) =>
-    h("tr", null, row.map((cell) => h("td", { class: alignment(cell), dir: "auto" }, all(cell.tokens, place)))));
-  return h("div", { class: "with-tools" }, h("div", { class: "wide", tabIndex: 0, role: "group", "aria-label": t("table") },
-    h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows))),
-  h("div", { class: "tools" },
-    h(IconButton, { name: "copy", label: t("table.copy"), onClick: ({ currentTarget }) => { import("./copies.js").then((copies) => copies.copyTable(currentTarget), checkVersion); } }),
-    h(IconButton, { name: "download", label: t("table.csv"), onClick: ({ currentTarget }) => { import("./copies.js").then((copies) => copies.saveTable(currentTarget), checkVersion); } })));
+    h(
+      "tr",
+      null,
+      row.map((cell) => h("td", { class: alignment(cell), dir: "auto" }, all(cell.tokens, place))),
+    ),
+  );
+  return h(
+    "div",
+    { class: "with-tools" },
+    h(
+      "div",
+      { class: "wide", tabIndex: 0, role: "group", "aria-label": t("table") },
+      h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows)),
+    ),
+    h(
+      "div",
+      { class: "tools" },
+      h(IconButton, {
+        name: "copy",
+        label: t("table.copy"),
+        onClick: ({ currentTarget }) => {
+          import("./copies.js").then((copies) => copies.copyTable(currentTarget), checkVersion);
+        },
+      }),
+      h(IconButton, {
+        name: "download",
+        label: t("table.csv"),
+        onClick: ({ currentTarget }) => {
+          import("./copies.js").then((copies) => copies.saveTable(currentTarget), checkVersion);
+        },
+      }),
+    ),
+  );
 }
 
 /** @param {Tokens.Code} token @param {ChildAt} place */
-const code = (token, place) => h("div", { class: "with-tools" },
-  h("pre", { tabIndex: 0 }, h("code", null, text(token.text, place))),
-  h("div", { class: "tools" }, token.lang && h("span", { class: "soft" }, token.lang.split(/\s/)[0]),
-    h(IconButton, { name: "copy", label: t("code.copy"), onClick: () => copy(token.text.replace(new RegExp(PLACE, "g"), ""), t("code.copied")) })));
+const code = (token, place) =>
+  h(
+    "div",
+    { class: "with-tools" },
+    h("pre", { tabIndex: 0 }, h("code", null, text(token.text, place))),
+    h(
+      "div",
+      { class: "tools" },
+      token.lang && h("span", { class: "soft" }, token.lang.split(/\s/)[0]),
+      h(IconButton, {
+        name: "copy",
+        label: t("code.copy"),
+        onClick: () => copy(token.text.replace(new RegExp(PLACE, "g"), ""), t("code.copied")),
+      }),
+    ),
+  );
 
 /** What a link without effect shows: "text (example.org)". @param {string} text @param {string} href */
 function named(text, href) {

@@ -12,7 +12,16 @@ const AGAIN_MS = 2000;
 
 /** @param {Promise<unknown>} work @param {() => void} again @param {string} [words] @param {() => void} [failed] so that it is shown as it still is */
 export function then(work, again, words = "", failed = () => {}) {
-  work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, (error) => { report(error); failed(); });
+  work.then(
+    () => {
+      if (words) notify({ text: words, kind: "info" }, 4);
+      again();
+    },
+    (error) => {
+      report(error);
+      failed();
+    },
+  );
 }
 
 /**
@@ -39,13 +48,33 @@ export function usePages(address, name) {
       report(error);
       // What could not be read now is read soon, as long as it is shown.
       const isPassing = error instanceof ApiError && error.problem.retryable;
-      if (isPassing) setTimeout(() => { if (current.current === address) load(before, from, wanted); }, AGAIN_MS);
+      if (isPassing)
+        setTimeout(() => {
+          if (current.current === address) load(before, from, wanted);
+        }, AGAIN_MS);
     }
   };
   const again = () => load([], null, items.length);
-  useEffect(() => { setList(unknown()); load([], null, 1); }, [address]);
-  useEffect(() => () => { current.current = ""; }, []);
-  return { items, isKnown, again, more: cursor ? () => { load(items, cursor, items.length + 1); } : null };
+  useEffect(() => {
+    setList(unknown());
+    load([], null, 1);
+  }, [address]);
+  useEffect(
+    () => () => {
+      current.current = "";
+    },
+    [],
+  );
+  return {
+    items,
+    isKnown,
+    again,
+    more: cursor
+      ? () => {
+          load(items, cursor, items.length + 1);
+        }
+      : null,
+  };
 }
 
 /** @param {{more: (() => void) | null}} properties */
@@ -63,9 +92,20 @@ export const leaving = signal(new Set());
 /** Remove something, unless the user takes that back. @param {string} address @param {string} text @param {() => Promise<void>} again @param {string} focus */
 export function removeLater(address, text, again, focus) {
   leaving.value = new Set([...leaving.value, address]);
-  const stay = () => { leaving.value = new Set([...leaving.value].filter((each) => each !== address)); };
+  const stay = () => {
+    leaving.value = new Set([...leaving.value].filter((each) => each !== address));
+  };
   doLater(text, {
-    key: address, focus, undo: stay,
-    act: (keepalive) => request("DELETE", address, { keepalive }).catch(report).then(again).finally(() => { stay(); begin(); }),
+    key: address,
+    focus,
+    undo: stay,
+    act: (keepalive) =>
+      request("DELETE", address, { keepalive })
+        .catch(report)
+        .then(again)
+        .finally(() => {
+          stay();
+          begin();
+        }),
   });
 }

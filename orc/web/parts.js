@@ -13,10 +13,20 @@ export const Icon = ({ name }) =>
 
 /** A button with an icon; its label is read out and a tooltip. @param {ButtonProperties} properties */
 export const IconButton = ({ name, label, onClick, pressed, disabled, id, class: extra = "" }) =>
-  h("button", {
-    type: "button", class: `quiet icon ${extra}`, "aria-label": label, title: label, onClick, disabled, id,
-    "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
-  }, h(Icon, { name }));
+  h(
+    "button",
+    {
+      type: "button",
+      class: `quiet icon ${extra}`,
+      "aria-label": label,
+      title: label,
+      onClick,
+      disabled,
+      id,
+      "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
+    },
+    h(Icon, { name }),
+  );
 
 /** A small menu of things that one is chosen of. @param {{label: string, choices: {id: string, title: string}[], current?: string, onChoose: (id: string) => void}} properties */
 export function Choice({ label, choices, current, onChoose }) {
@@ -29,12 +39,43 @@ export function Choice({ label, choices, current, onChoose }) {
     box.style.top = `${Math.min(from.bottom + 4, innerHeight - box.offsetHeight - 8)}px`;
     box.querySelector("button")?.focus();
   };
-  return [h("button", { type: "button", class: "quiet icon", "aria-label": label, title: label, popovertarget: id, "aria-haspopup": "true" }, h(Icon, { name: "down_page" })),
-    h("div", { id, class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": label, onToggle: (event) => { if (event.newState === "open") place(); } },
-      choices.map((each) => h("button", {
-        type: "button", class: "toggle", key: each.id, "aria-current": each.id === current ? "true" : undefined,
-        onClick: () => { list.current?.hidePopover(); onChoose(each.id); },
-      }, each.title)))];
+  return [
+    h(
+      "button",
+      { type: "button", class: "quiet icon", "aria-label": label, title: label, popovertarget: id, "aria-haspopup": "true" },
+      h(Icon, { name: "down_page" }),
+    ),
+    h(
+      "div",
+      {
+        id,
+        class: "menu is-small",
+        popover: "auto",
+        ref: list,
+        role: "group",
+        "aria-label": label,
+        onToggle: (event) => {
+          if (event.newState === "open") place();
+        },
+      },
+      choices.map((each) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "toggle",
+            key: each.id,
+            "aria-current": each.id === current ? "true" : undefined,
+            onClick: () => {
+              list.current?.hidePopover();
+              onChoose(each.id);
+            },
+          },
+          each.title,
+        ),
+      ),
+    ),
+  ];
 }
 
 const STEP = 40;
@@ -44,9 +85,22 @@ export function Divider({ label, width, least, most, wide, isAtEnd, onWidth }) {
   const moved = /** @type {{current: boolean}} */ (useRef(false));
   const resize = (/** @type {number} */ wanted) => onWidth(Math.round(Math.max(least, Math.min(wanted, most))));
   return h("div", {
-    class: `divider${isAtEnd ? " is-at-end" : ""}`, role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": label, title: label,
-    "aria-valuenow": width, "aria-valuemin": least, "aria-valuemax": most, onClick: () => { if (!moved.current) resize(width < wide ? wide : least); },
-    onPointerDown: (event) => { moved.current = false; event.currentTarget.setPointerCapture(event.pointerId); },
+    class: `divider${isAtEnd ? " is-at-end" : ""}`,
+    role: "separator",
+    tabIndex: 0,
+    "aria-orientation": "vertical",
+    "aria-label": label,
+    title: label,
+    "aria-valuenow": width,
+    "aria-valuemin": least,
+    "aria-valuemax": most,
+    onClick: () => {
+      if (!moved.current) resize(width < wide ? wide : least);
+    },
+    onPointerDown: (event) => {
+      moved.current = false;
+      event.currentTarget.setPointerCapture(event.pointerId);
+    },
     onPointerMove: (event) => {
       if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
       moved.current = true;
@@ -55,7 +109,7 @@ export function Divider({ label, width, least, most, wide, isAtEnd, onWidth }) {
     onKeyDown: (event) => {
       if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
       event.preventDefault();
-      resize(width + (event.key === "ArrowRight" === isAtEnd ? STEP : -STEP));
+      resize(width + ((event.key === "ArrowRight") === isAtEnd ? STEP : -STEP));
     },
   });
 }
@@ -69,22 +123,60 @@ export function Lazy({ from, name, properties = {} }) {
   const found = loaded.get(name);
   useEffect(() => {
     // Its file is gone if the server has another version by now.
-    if (!found) from().then((module) => { loaded.set(name, module[name]); setLoaded(name); }, checkVersion);
+    if (!found)
+      from().then((module) => {
+        loaded.set(name, module[name]);
+        setLoaded(name);
+      }, checkVersion);
   }, [name]);
   return found ? h(found, properties) : h("p", { class: "loading" }, t("loading"));
 }
 
 /** What happened; some of it can be taken back. */
 export function Notices() {
-  return h("div", { class: "notices", id: "notices", role: "region", "aria-label": t("notices"), tabIndex: -1 }, notices.value.map((each) => {
-    const leave = (/** @type {HTMLElement} */ box) => { if (!box.matches(":hover, :focus-within")) goOn(each.key); };
-    return h("div", {
-      class: `notice is-${each.kind}`, key: each.key, onMouseEnter: () => hold(each.key), onFocusIn: () => hold(each.key),
-      onMouseLeave: ({ currentTarget }) => leave(currentTarget), onFocusOut: ({ currentTarget }) => setTimeout(() => leave(currentTarget)),
-    }, h("span", null, each.text),
-    each.actions?.map(({ label, run }) => h("button", { type: "button", key: label, onClick: () => { run(); dismiss(each.key); } }, label)),
-    h(IconButton, { name: "close", label: t("close"), onClick: () => { dismiss(each.key); focusOn("#question, #conversation"); } }));
-  }));
+  return h(
+    "div",
+    { class: "notices", id: "notices", role: "region", "aria-label": t("notices"), tabIndex: -1 },
+    notices.value.map((each) => {
+      const leave = (/** @type {HTMLElement} */ box) => {
+        if (!box.matches(":hover, :focus-within")) goOn(each.key);
+      };
+      return h(
+        "div",
+        {
+          class: `notice is-${each.kind}`,
+          key: each.key,
+          onMouseEnter: () => hold(each.key),
+          onFocusIn: () => hold(each.key),
+          onMouseLeave: ({ currentTarget }) => leave(currentTarget),
+          onFocusOut: ({ currentTarget }) => setTimeout(() => leave(currentTarget)),
+        },
+        h("span", null, each.text),
+        each.actions?.map(({ label, run }) =>
+          h(
+            "button",
+            {
+              type: "button",
+              key: label,
+              onClick: () => {
+                run();
+                dismiss(each.key);
+              },
+            },
+            label,
+          ),
+        ),
+        h(IconButton, {
+          name: "close",
+          label: t("close"),
+          onClick: () => {
+            dismiss(each.key);
+            focusOn("#question, #conversation");
+          },
+        }),
+      );
+    }),
+  );
 }
 
 const ruler = document.createElement("canvas").getContext("2d");
@@ -117,8 +209,11 @@ export function Middle({ text, tail }) {
     return () => resized.disconnect();
   }, [text, tail]);
   const whole = shown === text;
-  return h("bdi", { class: "middle", title: text, ref: place, ...(whole ? {} : { "data-shown": shown }) },
-    h("span", { class: whole ? "" : "hidden" }, text));
+  return h(
+    "bdi",
+    { class: "middle", title: text, ref: place, ...(whole ? {} : { "data-shown": shown }) },
+    h("span", { class: whole ? "" : "hidden" }, text),
+  );
 }
 
 /** How much of the end of a file's name to show. @param {string} name */
@@ -216,14 +311,21 @@ export function verdictOf(citation) {
   const named = missing.slice(0, MOST_MISSING);
   if (missing.length > named.length) named.push(t("left.more", { n: missing.length - named.length }));
   const what = named.length ? listed(named) : t("verdict.number");
-  return t(label || url || !isPaged(citation) ? "verdict.differs.here" : "verdict.differs", { what, page: String(page), n: missing.length || 1 });
+  return t(label || url || !isPaged(citation) ? "verdict.differs.here" : "verdict.differs", {
+    what,
+    page: String(page),
+    n: missing.length || 1,
+  });
 }
 
 /** What stands in the marker itself. A passage that stands alone says where it is from. @param {Citation} citation */
 export function wordOf(citation) {
   if (citation.closest) return [pageOf(citation), homeOf(citation)].filter(Boolean).join(", ");
   if (citation.check === "differs") return verdictOf(citation);
-  const { [/** @type {string} */ (citation.check)]: word = "" } = /** @type {Record<string, string>} */ ({ unsupported: t("verdict.unsupported"), picture: t("verdict.picture.short") });
+  const { [/** @type {string} */ (citation.check)]: word = "" } = /** @type {Record<string, string>} */ ({
+    unsupported: t("verdict.unsupported"),
+    picture: t("verdict.picture.short"),
+  });
   return [homeOf(citation), word].filter(Boolean).join(", ");
 }
 
@@ -238,26 +340,39 @@ export function summaryOf(citations) {
   const parts = counts.filter(({ n }) => n).map(({ check, n }) => t(`sources.${check}`, { n }));
   const sources = pagesOf(cites).length;
   return [
-    cites.length > sources ? t("sources.count.quotes", { n: sources, quotes: t("sources.quotes", { n: cites.length }), parts: parts.join(", ") })
-      : sources ? t("sources.count", { n: sources, parts: parts.join(", ") }) : "",
+    cites.length > sources
+      ? t("sources.count.quotes", { n: sources, quotes: t("sources.quotes", { n: cites.length }), parts: parts.join(", ") })
+      : sources
+        ? t("sources.count", { n: sources, parts: parts.join(", ") })
+        : "",
     close ? t("sources.closest", { n: close }) : "",
-  ].filter(Boolean).join(" · ");
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** Whether the quote is of the page: in answers of earlier versions it may be a claim of the answer. @param {Citation} citation */
 const isPlace = ({ start, end }) => end > start;
 
 /** @param {{citation: Citation}} properties */
-export const QuoteText = ({ citation }) => (citation.quote ? h("span", { class: isPlace(citation) ? "quote" : "claim" }, citation.quote) : null);
+export const QuoteText = ({ citation }) =>
+  citation.quote ? h("span", { class: isPlace(citation) ? "quote" : "claim" }, citation.quote) : null;
 
 /** @param {{citation: Citation}} properties */
-export const Verdict = ({ citation }) => h("span", { class: `verdict ${lookOf(citation)}` }, h(Icon, { name: VERDICT_ICONS[lookOf(citation)] ?? "info" }), h("span", null, verdictOf(citation)));
+export const Verdict = ({ citation }) =>
+  h(
+    "span",
+    { class: `verdict ${lookOf(citation)}` },
+    h(Icon, { name: VERDICT_ICONS[lookOf(citation)] ?? "info" }),
+    h("span", null, verdictOf(citation)),
+  );
 
 /** The icon of a marker with this look. @param {{look: string}} properties */
 export const MarkerIcon = ({ look }) => (MARKER_ICONS[look] ? h(Icon, { name: MARKER_ICONS[look] ?? "" }) : null);
 
 /** @param {{citation: Citation}} properties */
-export const Home = ({ citation }) => (homeOf(citation) ? h("span", { class: "home" }, h(Icon, { name: "folder" }), homeOf(citation)) : null);
+export const Home = ({ citation }) =>
+  homeOf(citation) ? h("span", { class: "home" }, h(Icon, { name: "folder" }), homeOf(citation)) : null;
 
 export function Peek() {
   const place = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
@@ -273,10 +388,19 @@ export function Peek() {
   }, [shown]);
   if (!shown) return null;
   const { citation } = shown;
-  return h("div", {
-    class: "peek", ref: place, "aria-hidden": "true", onMouseEnter: () => clearTimeout(leaving), onMouseLeave: unpeek,
-  }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation)), h(Home, { citation })),
-  h(QuoteText, { citation }), h(Verdict, { citation }));
+  return h(
+    "div",
+    {
+      class: "peek",
+      ref: place,
+      "aria-hidden": "true",
+      onMouseEnter: () => clearTimeout(leaving),
+      onMouseLeave: unpeek,
+    },
+    h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation)), h(Home, { citation })),
+    h(QuoteText, { citation }),
+    h(Verdict, { citation }),
+  );
 }
 
 /** The seconds until a moment. @param {{until: number, words: (seconds: number) => string}} properties */
@@ -295,14 +419,20 @@ export function Countdown({ until, words }) {
 export const WITHOUT_SOURCE = "[No source, not verified]";
 /** What the server adds to answers, in English, and the page's words for it. */
 export const NOTES = Object.entries({
-  [WITHOUT_SOURCE]: "verdict.no_source", "[citation withheld: no such source]": "verdict.no_such_source",
+  [WITHOUT_SOURCE]: "verdict.no_source",
+  "[citation withheld: no such source]": "verdict.no_such_source",
   "[The answer was cut here: it reached a length limit, or the model broke off.]": "verdict.cut",
   "[withheld: it drew on a context that is not readable any more]": "verdict.withheld",
 });
 
 /** Adds the places of the server's notes. @param {{text: string, places: Place[]}} body */
 export function withNotes({ text, places }) {
-  const notes = NOTES.flatMap(([note], at) => [...text.matchAll(new RegExp(note.replace(/\W/g, "\\$&"), "g"))]
-    .map(({ index }) => ({ start: index, end: index + note.length, index: -1 - at })));
+  const notes = NOTES.flatMap(([note], at) =>
+    [...text.matchAll(new RegExp(note.replace(/\W/g, "\\$&"), "g"))].map(({ index }) => ({
+      start: index,
+      end: index + note.length,
+      index: -1 - at,
+    })),
+  );
   return { text, places: [...places, ...notes].sort((one, other) => one.start - other.start) };
 }

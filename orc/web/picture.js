@@ -30,7 +30,10 @@ export function preparePicture(path, { page, document_version: version }, width 
   for (const [oldest, dropped] of pictures) {
     if (pictures.size <= MOST_PICTURES) break;
     pictures.delete(oldest);
-    dropped.then((url) => setTimeout(() => URL.revokeObjectURL(url), 1000), () => {});
+    dropped.then(
+      (url) => setTimeout(() => URL.revokeObjectURL(url), 1000),
+      () => {},
+    );
   }
   return picture;
 }
@@ -41,7 +44,8 @@ function pictureWidth(zoom = 1) {
 }
 
 /** @param {number} wanted */
-const nearest = (wanted) => ZOOMS.reduce((near, each) => (Math.abs(Math.log(each / wanted)) < Math.abs(Math.log(near / wanted)) ? each : near));
+const nearest = (wanted) =>
+  ZOOMS.reduce((near, each) => (Math.abs(Math.log(each / wanted)) < Math.abs(Math.log(near / wanted)) ? each : near));
 
 /** How far two fingers are from each other; 0 if there are not two. @param {TouchEvent} event */
 const spread = ({ touches: [one, other] }) => (one && other ? Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) : 0);
@@ -56,8 +60,13 @@ export function Picture({ citation, path, number, index, onFail, zoom, setZoom, 
   useEffect(() => {
     let current = true;
     const wanted = { page: number, document_version: citation.document_version };
-    preparePicture(path, wanted, pictureWidth(zoom)).then((url) => current && setSource(url), (error) => current && onFail(error));
-    return () => { current = false; };
+    preparePicture(path, wanted, pictureWidth(zoom)).then(
+      (url) => current && setSource(url),
+      (error) => current && onFail(error),
+    );
+    return () => {
+      current = false;
+    };
   }, [path, number, pictureWidth(zoom)]);
   const rectangles = number === citation.page ? citation.rectangles : [];
   useLayoutEffect(() => {
@@ -92,32 +101,71 @@ export function Picture({ citation, path, number, index, onFail, zoom, setZoom, 
     });
     box.addEventListener("scroll", look);
     resizing.observe(box);
-    return () => { resizing.disconnect(); box.removeEventListener("scroll", look); };
+    return () => {
+      resizing.disconnect();
+      box.removeEventListener("scroll", look);
+    };
   }, []);
-  return h("div", { class: "picture", role: "tabpanel", "aria-labelledby": "tab-picture" },
-    h("div", { class: "zoom", role: "group", "aria-label": t("page.zoom") },
+  return h(
+    "div",
+    { class: "picture", role: "tabpanel", "aria-labelledby": "tab-picture" },
+    h(
+      "div",
+      { class: "zoom", role: "group", "aria-label": t("page.zoom") },
       h(IconButton, { name: "minus", label: t("page.smaller"), disabled: zoom === ZOOMS[0], onClick: () => enlarge(-1) }),
-      h("button", { type: "button", class: "quiet", onClick: () => setZoom(1), title: t("page.fit") }, t("page.percent", { n: Math.round(zoom * 100) })),
-      h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => enlarge(1) })),
-    h("div", {
-      class: "frame", ref: frame, tabIndex: 0, role: "group", "aria-label": t("page.picture"),
-      onTouchStart: (event) => { pinched.current = { from: spread(event), zoom }; },
-      onTouchMove: (event) => {
-        const [{ from, zoom: before }, now] = [pinched.current, spread(event)];
-        if (from && now) setZoom(nearest((before * now) / from));
+      h(
+        "button",
+        { type: "button", class: "quiet", onClick: () => setZoom(1), title: t("page.fit") },
+        t("page.percent", { n: Math.round(zoom * 100) }),
+      ),
+      h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => enlarge(1) }),
+    ),
+    h(
+      "div",
+      {
+        class: "frame",
+        ref: frame,
+        tabIndex: 0,
+        role: "group",
+        "aria-label": t("page.picture"),
+        onTouchStart: (event) => {
+          pinched.current = { from: spread(event), zoom };
+        },
+        onTouchMove: (event) => {
+          const [{ from, zoom: before }, now] = [pinched.current, spread(event)];
+          if (from && now) setZoom(nearest((before * now) / from));
+        },
       },
-    },
-    source
-      ? h("div", { class: `sheet zoom-${zoom * 100}` },
-        h("img", {
-          // The sheet keeps its place while a larger picture is decoded.
-          src: source, width: ratio ? 1000 : undefined, height: ratio ? Math.round(1000 * ratio) : undefined,
-          alt: citation.quote ? t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }) : pageOf({ ...citation, page: number }),
-          onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
-        }),
-        h("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "marks" },
-          ratio > 0 && rectangles.map((each, line) => h("rect", {
-            key: line, x: each.left, y: each.top, width: each.right - each.left, height: each.bottom - each.top,
-          }))))
-      : h("div", { class: "loading" }, t("loading"))));
+      source
+        ? h(
+            "div",
+            { class: `sheet zoom-${zoom * 100}` },
+            h("img", {
+              // The sheet keeps its place while a larger picture is decoded.
+              src: source,
+              width: ratio ? 1000 : undefined,
+              height: ratio ? Math.round(1000 * ratio) : undefined,
+              alt: citation.quote
+                ? t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote })
+                : pageOf({ ...citation, page: number }),
+              onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
+            }),
+            h(
+              "svg",
+              { viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "marks" },
+              ratio > 0 &&
+                rectangles.map((each, line) =>
+                  h("rect", {
+                    key: line,
+                    x: each.left,
+                    y: each.top,
+                    width: each.right - each.left,
+                    height: each.bottom - each.top,
+                  }),
+                ),
+            ),
+          )
+        : h("div", { class: "loading" }, t("loading")),
+    ),
+  );
 }

@@ -17,10 +17,15 @@ export function Proposals({ turn }) {
   const isLast = proposes(turn) && !turns.value.some(({ value }) => value.seq > turn.seq && proposes(value));
   const [all, setAll] = useState(/** @type {Proposal[]} */ ([]));
   const load = () => get(`${path(id)}/proposals`).then((found) => setAll(/** @type {{proposals: Proposal[]}} */ (found).proposals), report);
-  useEffect(() => { if (isLast) load(); }, [id, isLast]);
+  useEffect(() => {
+    if (isLast) load();
+  }, [id, isLast]);
   if (!isLast || !all.length) return null;
-  return h("section", { class: "proposals", "aria-label": t("proposals") }, all.map((each) =>
-    h(Card, { key: each.proposal_id, proposal: each, onDecided: load })));
+  return h(
+    "section",
+    { class: "proposals", "aria-label": t("proposals") },
+    all.map((each) => h(Card, { key: each.proposal_id, proposal: each, onDecided: load })),
+  );
 }
 
 /** @param {{proposal: Proposal, onDecided: () => void}} properties */
@@ -30,7 +35,9 @@ function Card({ proposal, onDecided }) {
   const decide = async (/** @type {string} */ decision) => {
     setBusy(true);
     try {
-      const decided = /** @type {Proposal} */ (await send("POST", `${path(conversationId.value ?? "")}/proposals/${proposal.proposal_id}/${decision}`));
+      const decided = /** @type {Proposal} */ (
+        await send("POST", `${path(conversationId.value ?? "")}/proposals/${proposal.proposal_id}/${decision}`)
+      );
       said.value = t(`proposal.${decided.state}`, { name, context });
     } catch (error) {
       report(error);
@@ -38,10 +45,34 @@ function Card({ proposal, onDecided }) {
     setBusy(false);
     onDecided();
   };
-  return h("div", { class: "note" }, h(Icon, { name: state === "done" ? "check" : "edit" }), h("div", null,
-    h("p", null, t(`proposal.${state}`, { name, context })),
-    state === "open" && h("p", { class: "soft" }, t("proposal.note", { context })),
-    h("p", { class: "row" }, (DECISIONS[state] ?? []).map((each, place) => h("button", {
-      type: "button", key: each, class: place || state === "done" ? "quiet" : "", disabled: busy, onClick: () => { decide(each); },
-    }, t(`proposal.${each}`))))));
+  return h(
+    "div",
+    { class: "note" },
+    h(Icon, { name: state === "done" ? "check" : "edit" }),
+    h(
+      "div",
+      null,
+      h("p", null, t(`proposal.${state}`, { name, context })),
+      state === "open" && h("p", { class: "soft" }, t("proposal.note", { context })),
+      h(
+        "p",
+        { class: "row" },
+        (DECISIONS[state] ?? []).map((each, place) =>
+          h(
+            "button",
+            {
+              type: "button",
+              key: each,
+              class: place || state === "done" ? "quiet" : "",
+              disabled: busy,
+              onClick: () => {
+                decide(each);
+              },
+            },
+            t(`proposal.${each}`),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -10,8 +10,9 @@ import { batch, computed, signal } from "./vendor/ui.js";
 export const conversationId = signal(null);
 /** The title as events say it. */
 export const title = signal("");
-export const shownTitle = computed(() => title.value
-  || sessions.value.find((each) => each.conversation_id === conversationId.value)?.title || "");
+export const shownTitle = computed(
+  () => title.value || sessions.value.find((each) => each.conversation_id === conversationId.value)?.title || "",
+);
 /** @type {Signal<Signal<TurnView>[]>} */
 export const turns = signal([]);
 /** @type {Signal<number | null>} */
@@ -31,7 +32,10 @@ export const toolsFlipped = signal([]);
 /** @param {{name: string, kind: string}} tool */
 export const isOn = ({ name, kind }) => toolsFlipped.value.includes(name) === (kind === "update");
 /** The tools that a question switches on or off. */
-export const toolsChosen = () => Object.fromEntries((me.value?.tools ?? []).filter(({ name }) => toolsFlipped.value.includes(name)).map((each) => [each.name, isOn(each)]));
+export const toolsChosen = () =>
+  Object.fromEntries(
+    (me.value?.tools ?? []).filter(({ name }) => toolsFlipped.value.includes(name)).map((each) => [each.name, isOn(each)]),
+  );
 
 /** Switch tools on or off: each is then the other way. @param {string[]} names */
 export function toggleTools(names) {
@@ -44,7 +48,7 @@ export function toggleTools(names) {
 /** Whether the model is sent pictures of pages; null: as the server does. */
 export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");
-const chosenModel = computed(() => (me.value?.models ?? []).find((each) => model.value ? each.id === model.value : each.default));
+const chosenModel = computed(() => (me.value?.models ?? []).find((each) => (model.value ? each.id === model.value : each.default)));
 /** Whether the model that answers can see pictures, and whether it is sent those of pages. */
 export const seesPictures = computed(() => chosenModel.value?.images ?? false);
 export const sendsPictures = computed(() => seesPictures.value && (pictures.value ?? me.value?.page_images ?? false));
@@ -95,14 +99,37 @@ export const isRunning = (state) => ["waiting", "streaming", "elsewhere", "stopp
 
 /** @param {Partial<TurnView>} fields @returns {TurnView} */
 export const view = (fields) => ({
-  key: crypto.randomUUID(), turnId: null, seq: 0, state: "waiting", question: "", files: [], contexts: [], tools: {},
-  model: null, text: "", kind: "answer", citations: [], marks: [], withdrawn: null, status: null, metadata: null,
-  problem: null, replaces: null, place: 0, feedback: null, suggestions: [], retryAt: null, waits: false,
-  createdAt: new Date().toISOString(), ...fields,
+  key: crypto.randomUUID(),
+  turnId: null,
+  seq: 0,
+  state: "waiting",
+  question: "",
+  files: [],
+  contexts: [],
+  tools: {},
+  model: null,
+  text: "",
+  kind: "answer",
+  citations: [],
+  marks: [],
+  withdrawn: null,
+  status: null,
+  metadata: null,
+  problem: null,
+  replaces: null,
+  place: 0,
+  feedback: null,
+  suggestions: [],
+  retryAt: null,
+  waits: false,
+  createdAt: new Date().toISOString(),
+  ...fields,
 });
 
 /** @param {Signal<TurnView>} turn @param {Partial<TurnView>} changed */
-export const change = (turn, changed) => { turn.value = { ...turn.value, ...changed }; };
+export const change = (turn, changed) => {
+  turn.value = { ...turn.value, ...changed };
+};
 
 /** @param {string} id */
 export const path = (id) => `/conversations/${id}`;
@@ -198,12 +225,24 @@ export function stored(turn) {
   const interrupted = turn.failure?.code === "interrupted";
   const metadata = /** @type {Partial<Metadata>} */ (turn.metadata);
   return view({
-    turnId: turn.turn_id, seq: turn.seq, state: interrupted ? "interrupted" : states[turn.status],
-    question: turn.question, files: turn.blob_names, text: turn.answer ?? "", kind: turn.answer_kind ?? "answer",
+    turnId: turn.turn_id,
+    seq: turn.seq,
+    state: interrupted ? "interrupted" : states[turn.status],
+    question: turn.question,
+    files: turn.blob_names,
+    text: turn.answer ?? "",
+    kind: turn.answer_kind ?? "answer",
     contexts: turn.contexts.map(({ type = "", id = "", name }) => ({ type, id, name })),
-    tools: turn.choices.tools, model: turn.choices.model, citations: turn.citations,
-    metadata: metadata.trace_id ? metadata : null, replaces: turn.replaces, place: turn.place, feedback: turn.feedback,
-    withdrawn: withdrawnOf(metadata), createdAt: turn.created_at, problem: turn.failure && problemOf(turn.failure.code, turn.failure.message),
+    tools: turn.choices.tools,
+    model: turn.choices.model,
+    citations: turn.citations,
+    metadata: metadata.trace_id ? metadata : null,
+    replaces: turn.replaces,
+    place: turn.place,
+    feedback: turn.feedback,
+    withdrawn: withdrawnOf(metadata),
+    createdAt: turn.created_at,
+    problem: turn.failure && problemOf(turn.failure.code, turn.failure.message),
   });
 }
 
@@ -223,12 +262,18 @@ function withdrawnOf(metadata) {
 
 /** @param {string} code @param {string} detail @returns {Problem} */
 const problemOf = (code, detail) => ({
-  status: 0, detail, trace_id: "", code, retryable: true,
+  status: 0,
+  detail,
+  trace_id: "",
+  code,
+  retryable: true,
 });
 
 /** Whether a tool proposed something for this answer. @param {TurnView} turn */
-export const proposes = (turn) => (turn.metadata?.tools ?? []).some(({ name, status }) =>
-  status === "finished" && me.value?.tools.some((tool) => tool.name === name && tool.kind === "update"));
+export const proposes = (turn) =>
+  (turn.metadata?.tools ?? []).some(
+    ({ name, status }) => status === "finished" && me.value?.tools.some((tool) => tool.name === name && tool.kind === "update"),
+  );
 
 /** Add a turn in the place of the version that is shown. @param {Signal<TurnView>} turn */
 export function show(turn) {
@@ -292,7 +337,7 @@ export const sharedTurns = signal([]);
 export const shownTurn = computed(() => {
   const { view: shown, turn } = place.value;
   if (isShared.value) return sharedTurns.value.find((each) => each.value.turnId === turn)?.value ?? null;
-  return shown === "session" && turn ? turns.value.find((each) => each.value.turnId === turn)?.value ?? versions.get(turn) ?? null : null;
+  return shown === "session" && turn ? (turns.value.find((each) => each.value.turnId === turn)?.value ?? versions.get(turn) ?? null) : null;
 });
 
 const here = () => (isShared.value ? `#/s/${place.value.id}` : `#/c/${conversationId.value}`);

@@ -37,16 +37,34 @@ export function Chosen({ ids }) {
     chosen.value = null;
     requestAnimationFrame(() => focusOn("#search"));
   };
-  return h("div", { class: "row chosen", role: "group", "aria-label": t("sessions.choose") },
+  return h(
+    "div",
+    { class: "row chosen", role: "group", "aria-label": t("sessions.choose") },
     h("span", { role: "status" }, t("sessions.chosen", { n: ids.size })),
-    h("button", { type: "button", class: "is-bad", disabled: !ids.size, onClick: () => { end(); remove([...ids], t("sessions.deleted.several", { n: ids.size })); } }, t("sessions.delete")),
-    h("button", { type: "button", class: "quiet", onClick: end }, t("cancel")));
+    h(
+      "button",
+      {
+        type: "button",
+        class: "is-bad",
+        disabled: !ids.size,
+        onClick: () => {
+          end();
+          remove([...ids], t("sessions.deleted.several", { n: ids.size }));
+        },
+      },
+      t("sessions.delete"),
+    ),
+    h("button", { type: "button", class: "quiet", onClick: end }, t("cancel")),
+  );
 }
 
 /** @param {{session: Pick<ConversationHead, "conversation_id" | "title">, at: string}} properties `at` is where it is changed: as `renaming` says it */
 export function TitleField({ session, at }) {
   const field = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
-  useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
+  useEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
   const end = (/** @type {boolean} */ save) => {
     if (renaming.value !== at) return;
     const title = field.current?.value.trim() ?? "";
@@ -54,7 +72,11 @@ export function TitleField({ session, at }) {
     if (save && title && title !== session.title) rename(session.conversation_id, title);
   };
   return h("input", {
-    ref: field, class: "rename", maxLength: 120, defaultValue: titleOf(session), "aria-label": t("sessions.title"),
+    ref: field,
+    class: "rename",
+    maxLength: 120,
+    defaultValue: titleOf(session),
+    "aria-label": t("sessions.title"),
     onBlur: () => end(true),
     onKeyDown: (event) => {
       if (event.key !== "Enter" && event.key !== "Escape") return;
@@ -84,20 +106,93 @@ export function Menu({ session }) {
     menuOf.value = "";
     act();
   };
-  const save = (/** @type {string} */ format) => after(() => {
-    const reader = new URLSearchParams({ format, language: language.value, zone: new Intl.DateTimeFormat().resolvedOptions().timeZone });
-    download(`/conversations/${id}/export?${reader}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
-  });
-  return h("div", {
-    class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": t("sessions.menu", { title: titleOf(session) }),
-    onToggle: (event) => { if (event.newState === "closed") menuOf.value = ""; },
-  },
-  h("button", { type: "button", class: "toggle", onClick: after(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
-  h("button", { type: "button", class: "toggle", onClick: after(() => { pin(session); }) }, h(Icon, { name: "up_page" }), t(session.is_pinned ? "sessions.unpin" : "sessions.pin")),
-  me.value?.share_days ? h("button", { type: "button", class: "toggle", onClick: after(() => { dialog.value = `share/${id}`; }) }, h(Icon, { name: "share" }), t("share")) : null,
-  h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
-  h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
-  h("button", { type: "button", class: "toggle", onClick: save("docx") }, h(Icon, { name: "download" }), t("sessions.export.docx")),
-  h("button", { type: "button", class: "toggle", onClick: after(() => { choose(id); requestAnimationFrame(() => focusOn(`#session-${id} input`)); }) }, h(Icon, { name: "check" }), t("sessions.choose")),
-  h("button", { type: "button", class: "toggle is-bad", onClick: after(() => { remove([id], t("sessions.deleted", { title: titleOf(session) })); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
+  const save = (/** @type {string} */ format) =>
+    after(() => {
+      const reader = new URLSearchParams({ format, language: language.value, zone: new Intl.DateTimeFormat().resolvedOptions().timeZone });
+      download(`/conversations/${id}/export?${reader}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
+    });
+  return h(
+    "div",
+    {
+      class: "menu is-small",
+      popover: "auto",
+      ref: list,
+      role: "group",
+      "aria-label": t("sessions.menu", { title: titleOf(session) }),
+      onToggle: (event) => {
+        if (event.newState === "closed") menuOf.value = "";
+      },
+    },
+    h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        onClick: after(() => {
+          renaming.value = id;
+        }),
+      },
+      h(Icon, { name: "edit" }),
+      t("sessions.rename"),
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        onClick: after(() => {
+          pin(session);
+        }),
+      },
+      h(Icon, { name: "up_page" }),
+      t(session.is_pinned ? "sessions.unpin" : "sessions.pin"),
+    ),
+    me.value?.share_days
+      ? h(
+          "button",
+          {
+            type: "button",
+            class: "toggle",
+            onClick: after(() => {
+              dialog.value = `share/${id}`;
+            }),
+          },
+          h(Icon, { name: "share" }),
+          t("share"),
+        )
+      : null,
+    h(
+      "button",
+      { type: "button", class: "toggle", onClick: save("markdown") },
+      h(Icon, { name: "download" }),
+      t("sessions.export.markdown"),
+    ),
+    h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
+    h("button", { type: "button", class: "toggle", onClick: save("docx") }, h(Icon, { name: "download" }), t("sessions.export.docx")),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        onClick: after(() => {
+          choose(id);
+          requestAnimationFrame(() => focusOn(`#session-${id} input`));
+        }),
+      },
+      h(Icon, { name: "check" }),
+      t("sessions.choose"),
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "toggle is-bad",
+        onClick: after(() => {
+          remove([id], t("sessions.deleted", { title: titleOf(session) }));
+        }),
+      },
+      h(Icon, { name: "bin" }),
+      t("sessions.delete"),
+    ),
+  );
 }

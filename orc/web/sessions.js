@@ -36,8 +36,7 @@ export async function loadSessions(cursor = null) {
   if (query) asked.set("q", query);
   if (cursor) asked.set("cursor", cursor);
   try {
-    const page = /** @type {Heads} */ (
-      await get(`/conversations?${asked}`));
+    const page = /** @type {Heads} */ (await get(`/conversations?${asked}`));
     if (query !== sessionsQuery.value.trim()) return;
     batch(() => {
       const known = new Set(cursor ? sessions.value.map((each) => each.conversation_id) : []);
@@ -57,7 +56,8 @@ export async function loadSessions(cursor = null) {
 export function retitled(id, title, by) {
   const titleBy = /** @type {ConversationHead["title_by"]} */ (by ?? null);
   sessions.value = sessions.value.map((each) =>
-    (each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each));
+    each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each,
+  );
 }
 
 /** Delete sessions, unless the user takes that back. @param {string[]} ids @param {string} text */
@@ -65,8 +65,11 @@ export function remove(ids, text) {
   const open = ids.find((id) => id === place.value.id);
   leaving.value = new Set([...leaving.value, ...ids]);
   doLater(text, {
-    key: `deleted.${ids.join()}`, focus: `#session-${ids[0]} a`,
-    act: async (keepalive) => { await Promise.all(ids.map((id) => removeNow(id, keepalive))); },
+    key: `deleted.${ids.join()}`,
+    focus: `#session-${ids[0]} a`,
+    act: async (keepalive) => {
+      await Promise.all(ids.map((id) => removeNow(id, keepalive)));
+    },
     undo: () => {
       for (const id of ids) stay(id);
       if (open && place.value.view === "session" && !place.value.id) go(open);
@@ -76,7 +79,9 @@ export function remove(ids, text) {
 }
 
 /** @param {string} id */
-const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
+const stay = (id) => {
+  leaving.value = new Set([...leaving.value].filter((each) => each !== id));
+};
 
 const leftOver = () => /** @type {string[] | null} */ (kept("sessionStorage", "deleted")) ?? [];
 
@@ -142,14 +147,41 @@ function byDay(all) {
 function Row({ session }) {
   const id = session.conversation_id;
   const current = place.value.view === "session" && place.value.id === id;
-  return h("li", { class: `session${current ? " is-current" : ""}`, id: `session-${id}` },
-    chosen.value && h("input", { type: "checkbox", "aria-label": t("sessions.choose.one", { title: titleOf(session) }), checked: chosen.value.has(id), onChange: () => choose(id) }),
-    renaming.value === id ? h(Lazy, { from: menus, name: "TitleField", properties: { session, at: id } })
-      : h("a", { href: `#/c/${id}`, "aria-current": current ? "page" : undefined, title: titleOf(session), onClick: () => { sessionsOpen.value = false; } },
-        h("bdi", null, titleOf(session)), session.passage && !titleOf(session).includes(session.passage) && h("small", null, session.passage),
-        busy.value.has(id) && h("span", { class: "busy", role: "img", "aria-label": t("sessions.busy") })),
-    h(IconButton, { name: "more", label: t("sessions.menu", { title: titleOf(session) }), onClick: () => { menuOf.value = id; } }),
-    menuOf.value === id && h(Lazy, { from: menus, name: "Menu", properties: { session } }));
+  return h(
+    "li",
+    { class: `session${current ? " is-current" : ""}`, id: `session-${id}` },
+    chosen.value &&
+      h("input", {
+        type: "checkbox",
+        "aria-label": t("sessions.choose.one", { title: titleOf(session) }),
+        checked: chosen.value.has(id),
+        onChange: () => choose(id),
+      }),
+    renaming.value === id
+      ? h(Lazy, { from: menus, name: "TitleField", properties: { session, at: id } })
+      : h(
+          "a",
+          {
+            href: `#/c/${id}`,
+            "aria-current": current ? "page" : undefined,
+            title: titleOf(session),
+            onClick: () => {
+              sessionsOpen.value = false;
+            },
+          },
+          h("bdi", null, titleOf(session)),
+          session.passage && !titleOf(session).includes(session.passage) && h("small", null, session.passage),
+          busy.value.has(id) && h("span", { class: "busy", role: "img", "aria-label": t("sessions.busy") }),
+        ),
+    h(IconButton, {
+      name: "more",
+      label: t("sessions.menu", { title: titleOf(session) }),
+      onClick: () => {
+        menuOf.value = id;
+      },
+    }),
+    menuOf.value === id && h(Lazy, { from: menus, name: "Menu", properties: { session } }),
+  );
 }
 
 /** Arrow keys go from the search through the list. @param {KeyboardEvent} event */
@@ -169,13 +201,48 @@ const [NARROWEST, USUAL, WIDER, WIDEST] = [220, 264, 400, 560];
 
 export function Sessions() {
   const list = shownSessions.value;
-  return h("nav", { class: `sessions${sessionsOpen.value ? " is-open" : ""}`, id: "sessions", "aria-label": t("sessions"), tabIndex: -1, onKeyDown },
-    h("div", { class: "panel-head" }, h("span", { class: "brand" }, h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 22, height: 22 }), "Orc"), h("span", { class: "grow" }),
-      h(IconButton, { name: "fold", label: t("sessions.fold"), onClick: () => { sessionsOpen.value = false; prefer({ folded: true }); } })),
-    h("button", { type: "button", class: "new", id: "new", onClick: () => { go(null); document.getElementById("question")?.focus(); } },
-      h(Icon, { name: "plus" }), t("sessions.new")),
+  return h(
+    "nav",
+    { class: `sessions${sessionsOpen.value ? " is-open" : ""}`, id: "sessions", "aria-label": t("sessions"), tabIndex: -1, onKeyDown },
+    h(
+      "div",
+      { class: "panel-head" },
+      h(
+        "span",
+        { class: "brand" },
+        h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 22, height: 22 }),
+        "Orc",
+      ),
+      h("span", { class: "grow" }),
+      h(IconButton, {
+        name: "fold",
+        label: t("sessions.fold"),
+        onClick: () => {
+          sessionsOpen.value = false;
+          prefer({ folded: true });
+        },
+      }),
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        class: "new",
+        id: "new",
+        onClick: () => {
+          go(null);
+          document.getElementById("question")?.focus();
+        },
+      },
+      h(Icon, { name: "plus" }),
+      t("sessions.new"),
+    ),
     h("input", {
-      type: "search", id: "search", "aria-label": t("sessions.search"), placeholder: t("sessions.search"), value: sessionsQuery.value,
+      type: "search",
+      id: "search",
+      "aria-label": t("sessions.search"),
+      placeholder: t("sessions.search"),
+      value: sessionsQuery.value,
       onInput: (event) => {
         sessionsQuery.value = event.currentTarget.value;
         clearTimeout(searching);
@@ -183,27 +250,75 @@ export function Sessions() {
       },
     }),
     chosen.value && h(Lazy, { from: menus, name: "Chosen", properties: { ids: chosen.value } }),
-    h("div", { class: "session-list", tabIndex: -1 },
-      byDay(list).map(([name, some]) => [h("h2", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
+    h(
+      "div",
+      { class: "session-list", tabIndex: -1 },
+      byDay(list).map(([name, some]) => [
+        h("h2", { key: name }, name),
+        h(
+          "ul",
+          null,
+          some.map((each) => h(Row, { session: each, key: each.conversation_id })),
+        ),
+      ]),
       sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),
-      sessionsCursor.value && h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more"))),
+      sessionsCursor.value &&
+        h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more")),
+    ),
     h(Foot, null),
     h(Divider, {
-      label: t("sessions.width"), width: preferences.value.listWidth || USUAL, least: NARROWEST, most: WIDEST, wide: WIDER, isAtEnd: true, onWidth: (listWidth) => prefer({ listWidth }),
-    }));
+      label: t("sessions.width"),
+      width: preferences.value.listWidth || USUAL,
+      least: NARROWEST,
+      most: WIDEST,
+      wide: WIDER,
+      isAtEnd: true,
+      onWidth: (listWidth) => prefer({ listWidth }),
+    }),
+  );
 }
 
 /** @param {"contexts" | "telemetry"} view @param {string} icon */
-const link = (view, icon) => h("a", {
-  href: `#/${view}`, class: "foot-link", "aria-current": place.value.view === view ? "page" : undefined,
-  onClick: () => { sessionsOpen.value = false; },
-}, h(Icon, { name: icon }), t(view));
+const link = (view, icon) =>
+  h(
+    "a",
+    {
+      href: `#/${view}`,
+      class: "foot-link",
+      "aria-current": place.value.view === view ? "page" : undefined,
+      onClick: () => {
+        sessionsOpen.value = false;
+      },
+    },
+    h(Icon, { name: icon }),
+    t(view),
+  );
 
 function Foot() {
   const user = me.value;
-  return h("div", { class: "sessions-foot" },
+  return h(
+    "div",
+    { class: "sessions-foot" },
     link("contexts", "folder"),
     user?.can.administer && link("telemetry", "chart"),
-    h("button", { type: "button", class: "foot-link", onClick: () => { dialog.value = "preferences"; } }, h(Icon, { name: "settings" }), t("preferences")),
-    user?.sign_in?.sign_out_url && h("a", { class: "foot-link", href: `${user.sign_in.sign_out_url}?post_logout_redirect_uri=%2F`, onClick: forgetUser }, h(Icon, { name: "leave" }), user.name ? t("sign_out.name", { name: user.name }) : t("sign_out")));
+    h(
+      "button",
+      {
+        type: "button",
+        class: "foot-link",
+        onClick: () => {
+          dialog.value = "preferences";
+        },
+      },
+      h(Icon, { name: "settings" }),
+      t("preferences"),
+    ),
+    user?.sign_in?.sign_out_url &&
+      h(
+        "a",
+        { class: "foot-link", href: `${user.sign_in.sign_out_url}?post_logout_redirect_uri=%2F`, onClick: forgetUser },
+        h(Icon, { name: "leave" }),
+        user.name ? t("sign_out.name", { name: user.name }) : t("sign_out"),
+      ),
+  );
 }

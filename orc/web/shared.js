@@ -12,10 +12,21 @@ import { h, signal, useEffect, useState } from "./vendor/ui.js";
 function shown({ seq, place, status, question, blob_names: files, answer, answer_kind: kind, citations, metadata, created_at: createdAt }) {
   // Names of files that were not searched are not a reader's to know.
   const left = { documents: [], total: 0, .../** @type {Partial<Metadata>} */ (metadata).not_searched };
-  return signal(view({
-    turnId: String(seq), seq, place, state: status === "stopped" ? "stopped" : "answered", question, files, text: answer, kind: kind ?? "answer", citations,
-    metadata: { ...metadata, not_searched: left }, createdAt,
-  }));
+  return signal(
+    view({
+      turnId: String(seq),
+      seq,
+      place,
+      state: status === "stopped" ? "stopped" : "answered",
+      question,
+      files,
+      text: answer,
+      kind: kind ?? "answer",
+      citations,
+      metadata: { ...metadata, not_searched: left },
+      createdAt,
+    }),
+  );
 }
 
 /** @param {{id: string}} properties the secret of the link */
@@ -36,14 +47,44 @@ export function Shared({ id }) {
   };
   useEffect(() => {
     load(0);
-    return () => { sharedTurns.value = []; };
+    return () => {
+      sharedTurns.value = [];
+    };
   }, []);
-  if (gone) return h("div", { class: "turns" }, h("div", { class: "empty", role: "status" }, h("h2", null, t("shared.gone")), h("p", { class: "soft" }, t("shared.gone.why"))));
+  if (gone)
+    return h(
+      "div",
+      { class: "turns" },
+      h("div", { class: "empty", role: "status" }, h("h2", null, t("shared.gone")), h("p", { class: "soft" }, t("shared.gone.why"))),
+    );
   if (!about) return h("p", { class: "soft loading" }, t("loading"));
   const { title, owner_name: name, created_at: made, ends_at: until, next_seq: next } = about;
-  return h("div", { class: "turns is-shared" },
+  return h(
+    "div",
+    { class: "turns is-shared" },
     h("h2", null, h("bdi", null, title || t("sessions.untitled"))),
-    h("p", { class: "soft" }, name ? t("shared.by", { name, time: when(made) }) : t("shared.by.someone", { time: when(made) }), " ", t("shared.until", { until: dateOf(until) })),
+    h(
+      "p",
+      { class: "soft" },
+      name ? t("shared.by", { name, time: when(made) }) : t("shared.by.someone", { time: when(made) }),
+      " ",
+      t("shared.until", { until: dateOf(until) }),
+    ),
     sharedTurns.value.map((turn) => h(Turn, { turn, key: turn.value.turnId, last: false, live: false })),
-    next !== null && h("p", { class: "row" }, h("button", { type: "button", onClick: () => { load(next ?? 0); } }, t("sessions.more"))));
+    next !== null &&
+      h(
+        "p",
+        { class: "row" },
+        h(
+          "button",
+          {
+            type: "button",
+            onClick: () => {
+              load(next ?? 0);
+            },
+          },
+          t("sessions.more"),
+        ),
+      ),
+  );
 }

@@ -32,39 +32,102 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
   const words = query.trim().toLowerCase();
   const found = rows.filter((each) => each.name.toLowerCase().includes(words)).sort(ORDERS[order]);
   /** @param {Ref<HTMLInputElement>} picker @param {string} label @param {(files: File[]) => void} take @param {{webkitdirectory?: boolean, multiple?: boolean}} how */
-  const chooser = (picker, label, take, how) => h("input", {
-    type: "file", hidden: true, ref: picker, "aria-label": label, ...how,
-    // The same file can be chosen again.
-    onChange: ({ currentTarget }) => { take([...currentTarget.files ?? []]); currentTarget.value = ""; },
-  });
+  const chooser = (picker, label, take, how) =>
+    h("input", {
+      type: "file",
+      hidden: true,
+      ref: picker,
+      "aria-label": label,
+      ...how,
+      // The same file can be chosen again.
+      onChange: ({ currentTarget }) => {
+        take([...(currentTarget.files ?? [])]);
+        currentTarget.value = "";
+      },
+    });
   const failed = rows.filter((each) => each.state === "failed" && each.added);
   /** All that could not be read, at once. @param {"POST" | "DELETE"} method */
   const settle = (method) => send(method, `${target.address}/failed`).then(() => target.again?.(), report);
-  return h("div", { class: "file-list" },
-    h("div", { class: "row file-tools" },
-      (rows.length > GLANCE || query) && h("input", {
-        type: "search", class: "grow", "aria-label": t("files.search"), placeholder: t("files.search"), value: query,
-        onInput: ({ currentTarget }) => { setQuery(currentTarget.value); onQuery?.(currentTarget.value); },
-        // The list may be part of the form of the question.
-        onKeyDown: (event) => { if (event.key === "Enter") event.preventDefault(); },
-      }),
-      rows.length > GLANCE && h("select", { "aria-label": t("files.order"), value: order, onChange: ({ currentTarget }) => setOrder(currentTarget.value) },
-        Object.keys(ORDERS).map((each) => h("option", { value: each, key: each }, t(`files.order.${each}`)))),
+  return h(
+    "div",
+    { class: "file-list" },
+    h(
+      "div",
+      { class: "row file-tools" },
+      (rows.length > GLANCE || query) &&
+        h("input", {
+          type: "search",
+          class: "grow",
+          "aria-label": t("files.search"),
+          placeholder: t("files.search"),
+          value: query,
+          onInput: ({ currentTarget }) => {
+            setQuery(currentTarget.value);
+            onQuery?.(currentTarget.value);
+          },
+          // The list may be part of the form of the question.
+          onKeyDown: (event) => {
+            if (event.key === "Enter") event.preventDefault();
+          },
+        }),
+      rows.length > GLANCE &&
+        h(
+          "select",
+          { "aria-label": t("files.order"), value: order, onChange: ({ currentTarget }) => setOrder(currentTarget.value) },
+          Object.keys(ORDERS).map((each) => h("option", { value: each, key: each }, t(`files.order.${each}`))),
+        ),
       mayChange && [
         h("button", { type: "button", onClick: () => field.current?.click() }, h(Icon, { name: "clip" }), t("composer.attach")),
         h("button", { type: "button", onClick: () => folder.current?.click() }, h(Icon, { name: "folder" }), t("files.folder")),
         chooser(field, t("composer.attach"), onAdd, { multiple: true }),
         chooser(folder, t("files.folder"), (files) => onAdd(filesOfFolder(files)), { webkitdirectory: true }),
-        chooser(one, t("files.replace"), ([file]) => { if (file) upload([renamed(file, replacing)], target, { replace: true }); }, {}),
+        chooser(
+          one,
+          t("files.replace"),
+          ([file]) => {
+            if (file) upload([renamed(file, replacing)], target, { replace: true });
+          },
+          {},
+        ),
       ],
-      onRemoveAll && rows.length > 1 && h("button", { type: "button", class: "quiet is-bad", onClick: () => onRemoveAll(found) },
-        t(words ? "files.remove.found" : "files.remove.all", { n: found.length }))),
-    mayChange && failed.length > 1 && h("p", { class: "row" },
-      h("button", { type: "button", onClick: () => settle("POST") }, t("files.failed.again", { n: failed.length })),
-      h("button", { type: "button", class: "quiet is-bad", onClick: () => settle("DELETE") }, t("files.failed.remove", { n: failed.length }))),
+      onRemoveAll &&
+        rows.length > 1 &&
+        h(
+          "button",
+          { type: "button", class: "quiet is-bad", onClick: () => onRemoveAll(found) },
+          t(words ? "files.remove.found" : "files.remove.all", { n: found.length }),
+        ),
+    ),
+    mayChange &&
+      failed.length > 1 &&
+      h(
+        "p",
+        { class: "row" },
+        h("button", { type: "button", onClick: () => settle("POST") }, t("files.failed.again", { n: failed.length })),
+        h(
+          "button",
+          { type: "button", class: "quiet is-bad", onClick: () => settle("DELETE") },
+          t("files.failed.remove", { n: failed.length }),
+        ),
+      ),
     !onRemoveAll && rows.length > 0 && h("p", { class: "soft" }, summaryOfFiles(rows)),
-    h("ul", { class: "files is-list", "aria-label": t("files") }, found.map((each) => h(Widget, {
-      ...each, key: each.id, onReplace: mayChange && each.pages ? () => { setReplacing(each.name); one.current?.click(); } : undefined,
-    }))),
-    !found.length && h("p", { class: "soft" }, t(!isKnown ? "loading" : rows.length || query ? "files.none_found" : "contexts.no_files")));
+    h(
+      "ul",
+      { class: "files is-list", "aria-label": t("files") },
+      found.map((each) =>
+        h(Widget, {
+          ...each,
+          key: each.id,
+          onReplace:
+            mayChange && each.pages
+              ? () => {
+                  setReplacing(each.name);
+                  one.current?.click();
+                }
+              : undefined,
+        }),
+      ),
+    ),
+    !found.length && h("p", { class: "soft" }, t(!isKnown ? "loading" : rows.length || query ? "files.none_found" : "contexts.no_files")),
+  );
 }

@@ -3,7 +3,23 @@ import { ApiError, download, get } from "./api.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { accountOf, Divider, Home, Icon, IconButton, isPaged, lookOf, MarkerIcon, mayHavePicture, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
+import {
+  accountOf,
+  Divider,
+  Home,
+  Icon,
+  IconButton,
+  isPaged,
+  lookOf,
+  MarkerIcon,
+  mayHavePicture,
+  Middle,
+  pageOf,
+  pagesOf,
+  QuoteText,
+  tailOf,
+  Verdict,
+} from "./parts.js";
 import { Picture, preparePicture, SHEET, ZOOMS } from "./picture.js";
 import { closeSources, conversationId, isShared, openSource, shownTurn } from "./session.js";
 import { focusOn, place, prefer, preferences, report } from "./store.js";
@@ -32,31 +48,65 @@ function Card({ turn, source: { citation, indexes, number } }) {
   useEffect(() => {
     const path = documentPath(citation);
     if (citation.url || !path) return;
-    get(`${path}/pages?numbers=${citation.page}`).then((found) => {
-      const [first] = /** @type {any} */ (found).pages ?? found;
-      setCard(first ?? null);
-      if (first?.has_image) preparePicture(path, citation, 160).then(setPicture, () => {});
-    }, () => {});
+    get(`${path}/pages?numbers=${citation.page}`).then(
+      (found) => {
+        const [first] = /** @type {any} */ (found).pages ?? found;
+        setCard(first ?? null);
+        if (first?.has_image) preparePicture(path, citation, 160).then(setPicture, () => {});
+      },
+      () => {},
+    );
   }, [citation.document_id, citation.page]);
-  return h("li", { class: "card" },
-    h("button", { type: "button", class: "card-head", onClick: () => openSource(turn, indexes[0] ?? 0) },
-      picture ? h("img", { src: picture, alt: "", class: "thumbnail" })
+  return h(
+    "li",
+    { class: "card" },
+    h(
+      "button",
+      { type: "button", class: "card-head", onClick: () => openSource(turn, indexes[0] ?? 0) },
+      picture
+        ? h("img", { src: picture, alt: "", class: "thumbnail" })
         : h("span", { class: "thumbnail", "aria-hidden": "true" }, h(Icon, { name: citation.url ? "web" : "page" })),
-      h("span", { class: "card-text" }, h("strong", null, `${number} `, h("bdi", null, pageOf(citation))), h(Home, { citation }),
-        card?.summary && h("span", { class: "summary" }, card.summary))),
-    h("ul", { class: "quotes" }, indexes.map((index) => h(Quote, { turn, index, key: index }))));
+      h(
+        "span",
+        { class: "card-text" },
+        h("strong", null, `${number} `, h("bdi", null, pageOf(citation))),
+        h(Home, { citation }),
+        card?.summary && h("span", { class: "summary" }, card.summary),
+      ),
+    ),
+    h(
+      "ul",
+      { class: "quotes" },
+      indexes.map((index) => h(Quote, { turn, index, key: index })),
+    ),
+  );
 }
 
 /** @param {{turn: TurnView, index: number, current?: boolean}} properties */
 function Quote({ turn, index, current }) {
   const citation = turn.citations[index];
   const row = /** @type {Ref<HTMLButtonElement>} */ (useRef(null));
-  useEffect(() => { if (current) row.current?.scrollIntoView({ block: "nearest" }); }, [current]);
+  useEffect(() => {
+    if (current) row.current?.scrollIntoView({ block: "nearest" });
+  }, [current]);
   if (!citation) return null;
-  return h("li", null, h("button", { type: "button", class: `quote-row${current ? " is-current" : ""}`, ref: row, "aria-current": current ? "true" : undefined, onClick: () => openSource(turn, index) },
-    h("span", { class: `quote-look ${lookOf(citation)}`, "aria-hidden": "true" }, h(MarkerIcon, { look: lookOf(citation) })),
-    h("span", { class: "hidden" }, accountOf(citation)),
-    h("span", null, h(QuoteText, { citation }), h("span", { "aria-hidden": "true" }, h(Verdict, { citation })))));
+  return h(
+    "li",
+    null,
+    h(
+      "button",
+      {
+        type: "button",
+        class: `quote-row${current ? " is-current" : ""}`,
+        ref: row,
+        "aria-current": current ? "true" : undefined,
+        onClick: () => openSource(turn, index),
+      },
+      h("span", { class: `quote-look ${lookOf(citation)}`, "aria-hidden": "true" }, h(MarkerIcon, { look: lookOf(citation) })),
+      h("span", { class: "hidden" }, accountOf(citation)),
+      h("span", null, h(QuoteText, { citation }), h("span", { "aria-hidden": "true" }, h(Verdict, { citation }))),
+    ),
+  );
 }
 
 export function Sources() {
@@ -87,20 +137,46 @@ function Panel({ turn, index }) {
     };
   }, []);
   // Rows and buttons of what was shown before are gone then.
-  useEffect(() => { if (!panel.current?.contains(document.activeElement)) panel.current?.focus(); }, [index < 0]);
+  useEffect(() => {
+    if (!panel.current?.contains(document.activeElement)) panel.current?.focus();
+  }, [index < 0]);
   const all = pagesOf(turn.citations);
-  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1, ref: panel }, 
+  return h(
+    "aside",
+    { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1, ref: panel },
     h(Divider, {
-      label: t("sources.width"), width: preferences.value.panelWidth || Math.round(innerWidth * 0.36), least: NARROWEST, most: innerWidth - NARROWEST, wide: WIDER,
-      isAtEnd: false, onWidth: (panelWidth) => prefer({ panelWidth }),
+      label: t("sources.width"),
+      width: preferences.value.panelWidth || Math.round(innerWidth * 0.36),
+      least: NARROWEST,
+      most: innerWidth - NARROWEST,
+      wide: WIDER,
+      isAtEnd: false,
+      onWidth: (panelWidth) => prefer({ panelWidth }),
     }),
-    h("header", { class: "panel-head" },
+    h(
+      "header",
+      { class: "panel-head" },
       citation && h(IconButton, { name: "back", label: t("sources.all"), onClick: () => openSource(turn, null) }),
-      h("h2", null, citation ? h(Middle, { text: pageOf(citation), tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name) }) : t("sources")),
-      h(IconButton, { name: "close", label: t("sources.close"), onClick: closeSources })),
+      h(
+        "h2",
+        null,
+        citation
+          ? h(Middle, {
+              text: pageOf(citation),
+              tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name),
+            })
+          : t("sources"),
+      ),
+      h(IconButton, { name: "close", label: t("sources.close"), onClick: closeSources }),
+    ),
     citation
       ? h(PageView, { key: turn.key, turn, index, path: documentPath(citation), panel })
-      : h("ul", { class: "cards" }, all.map((each) => h(Card, { key: each.key, turn, source: each }))));
+      : h(
+          "ul",
+          { class: "cards" },
+          all.map((each) => h(Card, { key: each.key, turn, source: each })),
+        ),
+  );
 }
 
 const [NARROWEST, WIDER] = [340, 720];
@@ -132,17 +208,28 @@ function PageView({ turn, index, path, panel }) {
   const [, setFailures] = useState(0);
   const [lost, setLost] = useState("");
   // Before the next key: it turns the pages of the new citation.
-  useLayoutEffect(() => { setOffset(0); setState(""); setTab("picture"); }, [index, path]);
+  useLayoutEffect(() => {
+    setOffset(0);
+    setState("");
+    setTab("picture");
+  }, [index, path]);
   useEffect(() => {
     let current = true;
     setTotal(Infinity);
-    if (!citation.url && path) totalOf(path, citation).then((found) => current && setTotal(found), () => {});
-    return () => { current = false; };
+    if (!citation.url && path)
+      totalOf(path, citation).then(
+        (found) => current && setTotal(found),
+        () => {},
+      );
+    return () => {
+      current = false;
+    };
   }, [path, citation.document_version]);
   // A picture in memory says nothing of what became of the file since.
   const state = !path && !citation.url ? "closed" : (!isShared.value && fateOf(citation)) || refused;
   const number = citation.page + offset;
-  const turnTo = (/** @type {number} */ by) => setOffset(Math.min(Math.max(number + by, 1), Math.max(total, citation.page)) - citation.page);
+  const turnTo = (/** @type {number} */ by) =>
+    setOffset(Math.min(Math.max(number + by, 1), Math.max(total, citation.page)) - citation.page);
   const pictureKey = `${path}/${citation.document_version}/${number}`;
   const hasPicture = mayHavePicture(citation) && !unpictured.has(pictureKey);
   const shownTab = hasPicture ? tab : "text";
@@ -161,8 +248,7 @@ function PageView({ turn, index, path, panel }) {
     else if (code === 415) {
       unpictured.add(pictureKey);
       setFailures((before) => before + 1);
-    }
-    else {
+    } else {
       setLost(view);
       report(error);
     }
@@ -178,8 +264,14 @@ function PageView({ turn, index, path, panel }) {
   const onKeyDown = (event) => {
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => turnTo(-1), PageDown: () => turnTo(1),
-      "+": () => enlarge(1), "=": () => enlarge(1), "-": () => enlarge(-1), 0: () => setZoom(1),
+      ArrowLeft: () => step(-1),
+      ArrowRight: () => step(1),
+      PageUp: () => turnTo(-1),
+      PageDown: () => turnTo(1),
+      "+": () => enlarge(1),
+      "=": () => enlarge(1),
+      "-": () => enlarge(-1),
+      0: () => setZoom(1),
     };
     const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
     if (act && !(event.target instanceof HTMLElement && event.target.closest("[role=tablist], .divider"))) {
@@ -189,49 +281,111 @@ function PageView({ turn, index, path, panel }) {
   };
   const toolbar = { source: source?.number ?? 1, sources: sources.length, quotes: order.length, onStep: step, number, total };
   const quotes = h(Quotes, { turn, index, indexes: source?.indexes ?? [index], state });
-  if (citation.url) return h("div", { class: "page" }, h(Toolbar, { ...toolbar, onPage: null }), quotes, h("p", { class: "web" }, h(WebLink, { href: citation.url })));
-  return h("div", { class: "page" }, h(Home, { citation }),
+  if (citation.url)
+    return h(
+      "div",
+      { class: "page" },
+      h(Toolbar, { ...toolbar, onPage: null }),
+      quotes,
+      h("p", { class: "web" }, h(WebLink, { href: citation.url })),
+    );
+  return h(
+    "div",
+    { class: "page" },
+    h(Home, { citation }),
     h(Toolbar, { ...toolbar, onPage: state === "" && isPaged(citation) ? turnTo : null }),
-    state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
-      (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
-        type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
-        tabIndex: shownTab === each ? 0 : -1, disabled: each === "picture" && !hasPicture, "aria-describedby": each === "picture" && !hasPicture ? "no-picture" : undefined, onClick: () => setTab(each),
-        onKeyDown: (event) => {
-          if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-          const other = each === "picture" ? "text" : "picture";
-          setTab(other);
-          document.getElementById(`tab-${other}`)?.focus();
-        },
-      }, t(`page.${each}`)))),
-      !hasPicture && h("small", { class: "soft", id: "no-picture" }, t(mayHavePicture(citation) ? "page.picture.failed" : "page.picture.none")),
-      h(IconButton, { name: "download", label: t("page.download"), onClick: () => { download(`${path}/content`, citation.blob_name).catch(report); } })),
+    state === "" &&
+      h(
+        "div",
+        { class: "tabs" },
+        h(
+          "div",
+          { class: "row", role: "tablist", "aria-label": t("page.views") },
+          /** @type {const} */ (["picture", "text"]).map((each) =>
+            h(
+              "button",
+              {
+                type: "button",
+                role: "tab",
+                key: each,
+                id: `tab-${each}`,
+                "aria-selected": shownTab === each ? "true" : "false",
+                tabIndex: shownTab === each ? 0 : -1,
+                disabled: each === "picture" && !hasPicture,
+                "aria-describedby": each === "picture" && !hasPicture ? "no-picture" : undefined,
+                onClick: () => setTab(each),
+                onKeyDown: (event) => {
+                  if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+                  const other = each === "picture" ? "text" : "picture";
+                  setTab(other);
+                  document.getElementById(`tab-${other}`)?.focus();
+                },
+              },
+              t(`page.${each}`),
+            ),
+          ),
+        ),
+        !hasPicture &&
+          h("small", { class: "soft", id: "no-picture" }, t(mayHavePicture(citation) ? "page.picture.failed" : "page.picture.none")),
+        h(IconButton, {
+          name: "download",
+          label: t("page.download"),
+          onClick: () => {
+            download(`${path}/content`, citation.blob_name).catch(report);
+          },
+        }),
+      ),
     quotes,
-    state !== "" ? null
-      : lost === view ? h("div", { class: "loading" }, h("button", { type: "button", onClick: () => setLost("") }, t("try_again")))
-      : shownTab === "picture"
-      ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index, zoom, setZoom, enlarge })
-      : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
+    state !== ""
+      ? null
+      : lost === view
+        ? h("div", { class: "loading" }, h("button", { type: "button", onClick: () => setLost("") }, t("try_again")))
+        : shownTab === "picture"
+          ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index, zoom, setZoom, enlarge })
+          : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }),
+  );
 }
 
 /** @param {ToolbarProperties} properties */
-const Toolbar = ({ source, sources, quotes, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
-  h(IconButton, { name: "left", label: t("page.citation.before"), disabled: quotes < 2, onClick: () => onStep(-1) }),
-  h("span", { class: "count" }, t("page.citation", { n: source, of: sources })),
-  h(IconButton, { name: "right", label: t("page.citation.after"), disabled: quotes < 2, onClick: () => onStep(1) }),
-  h("span", { class: "grow" }),
-  onPage && h("span", { class: "pages" },
-    h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
-    h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
-    h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })));
+const Toolbar = ({ source, sources, quotes, number, total, onStep, onPage }) =>
+  h(
+    "div",
+    { class: "toolbar", role: "group", "aria-label": t("page.tools") },
+    h(IconButton, { name: "left", label: t("page.citation.before"), disabled: quotes < 2, onClick: () => onStep(-1) }),
+    h("span", { class: "count" }, t("page.citation", { n: source, of: sources })),
+    h(IconButton, { name: "right", label: t("page.citation.after"), disabled: quotes < 2, onClick: () => onStep(1) }),
+    h("span", { class: "grow" }),
+    onPage &&
+      h(
+        "span",
+        { class: "pages" },
+        h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
+        h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
+        h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) }),
+      ),
+  );
 
 /** The quotes of the page that is shown. @param {{turn: TurnView, index: number, indexes: number[], state: "" | "removed" | "replaced" | "closed"}} properties */
 function Quotes({ turn, index, indexes, state }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
   const said = state && h("p", { class: state === "closed" ? "soft" : "verdict is-missing", role: "status" }, t(`page.${state}`));
-  if (indexes.length > 1) return h("div", { class: "quote-box is-many" }, h("ul", null, indexes.map((each) => h(Quote, { turn, index: each, current: each === index, key: each }))), said);
+  if (indexes.length > 1)
+    return h(
+      "div",
+      { class: "quote-box is-many" },
+      h(
+        "ul",
+        null,
+        indexes.map((each) => h(Quote, { turn, index: each, current: each === index, key: each })),
+      ),
+      said,
+    );
   // It has the focus so that a long quote can be scrolled with the keyboard.
-  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": accountOf(citation) },
-    h("div", null, h(QuoteText, { citation }), h(Verdict, { citation }), said));
+  return h(
+    "div",
+    { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": accountOf(citation) },
+    h("div", null, h(QuoteText, { citation }), h(Verdict, { citation }), said),
+  );
 }
 
 /** @param {{href: string}} properties */
@@ -246,15 +400,25 @@ function Text({ citation, path, number, onFail }) {
   const mark = /** @type {Ref<HTMLElement>} */ (useRef(null));
   useEffect(() => {
     let current = true;
-    get(`${path}/pages/${number}`).then((found) => current && setPage(/** @type {PageText} */ (found)), (error) => current && onFail(error));
-    return () => { current = false; };
+    get(`${path}/pages/${number}`).then(
+      (found) => current && setPage(/** @type {PageText} */ (found)),
+      (error) => current && onFail(error),
+    );
+    return () => {
+      current = false;
+    };
   }, [path, number]);
   useLayoutEffect(() => mark.current?.scrollIntoView({ block: "center" }), [page]);
   if (!page) return h("div", { class: "loading" }, t("loading"));
   const marked = citation.end > citation.start && number === citation.page;
   const other = marked && page.version !== citation.document_version && citation.document_version;
   const [start = 0, end = 0] = marked && !other ? toUnits(page.text, [citation.start, citation.end]) : [];
-  return h("div", { class: "page-text", role: "tabpanel", "aria-labelledby": "tab-text", tabIndex: 0, dir: "auto" },
+  return h(
+    "div",
+    { class: "page-text", role: "tabpanel", "aria-labelledby": "tab-text", tabIndex: 0, dir: "auto" },
     other && h("p", { class: "verdict is-missing" }, t("page.replaced")),
-    page.text.slice(0, start), end > start && h("mark", { ref: mark }, page.text.slice(start, end)), page.text.slice(end));
+    page.text.slice(0, start),
+    end > start && h("mark", { ref: mark }, page.text.slice(start, end)),
+    page.text.slice(end),
+  );
 }

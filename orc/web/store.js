@@ -37,7 +37,8 @@ export function readAddress() {
     history.replaceState(null, "", "#/");
   }
   sessionsOpen.value = false;
-  place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null }
+  place.value = view
+    ? { view: view === "contexts" ? view : "telemetry", id: id ?? null }
     : { view: shared ? "shared" : "session", id: session ?? null, turn, source: source === undefined ? undefined : Number(source) };
 }
 
@@ -108,7 +109,10 @@ export function openSessions() {
 
 effect(() => {
   const { panelWidth, listWidth } = preferences.value;
-  for (const [name, width] of /** @type {const} */ ([["--panel", panelWidth], ["--wide-list", listWidth]])) {
+  for (const [name, width] of /** @type {const} */ ([
+    ["--panel", panelWidth],
+    ["--wide-list", listWidth],
+  ])) {
     if (width) document.documentElement.style.setProperty(name, `${width}px`);
     else document.documentElement.style.removeProperty(name);
   }
@@ -156,7 +160,11 @@ export function hold(key) {
 export function goOn(key) {
   hold(key);
   const seconds = notices.value.find((each) => each.key === key)?.seconds;
-  if (seconds) dismissals.set(key, window.setTimeout(() => dismiss(key), seconds * 1000));
+  if (seconds)
+    dismissals.set(
+      key,
+      window.setTimeout(() => dismiss(key), seconds * 1000),
+    );
 }
 
 /** @param {string} key */
@@ -193,11 +201,15 @@ export async function carryOut(key, keepalive = false) {
     deed.act(true);
     return;
   }
-  deed.ending ??= deed.act(false).finally(() => { if (deeds.get(key) === deed) deeds.delete(key); });
+  deed.ending ??= deed.act(false).finally(() => {
+    if (deeds.get(key) === deed) deeds.delete(key);
+  });
   await deed.ending;
 }
 
-addEventListener("pagehide", () => { for (const key of deeds.keys()) carryOut(key, true); });
+addEventListener("pagehide", () => {
+  for (const key of deeds.keys()) carryOut(key, true);
+});
 
 /** @param {string} selector */
 export const focusOn = (selector) => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus();
@@ -222,18 +234,33 @@ export function report(error) {
 function awaitServer() {
   if (!online.value) return;
   online.value = false;
-  const looking = setInterval(() => get("/health").then(() => { online.value = true; }, () => {}), 2000);
-  const ended = online.subscribe((is) => { if (is) { clearInterval(looking); queueMicrotask(() => ended()); } });
+  const looking = setInterval(
+    () =>
+      get("/health").then(
+        () => {
+          online.value = true;
+        },
+        () => {},
+      ),
+    2000,
+  );
+  const ended = online.subscribe((is) => {
+    if (is) {
+      clearInterval(looking);
+      queueMicrotask(() => ended());
+    }
+  });
 }
 
 /** What went wrong, in the user's language if the code is known. @param {Problem} problem */
-export const wordsOf = ({ code, detail, status }) => wordsOfCode(code, detail) || t(has(`problem.${status}`) ? `problem.${status}` : "problem.unknown");
+export const wordsOf = ({ code, detail, status }) =>
+  wordsOfCode(code, detail) || t(has(`problem.${status}`) ? `problem.${status}` : "problem.unknown");
 
 /** Reasons that say more than the problem itself. @param {Problem} problem */
 export const moreOf = ({ detail, errors }) => (errors ?? []).filter(({ reason }) => !detail.includes(reason));
 
 /** The reason for a code, in words for people: the sentence of the API is for operators. @param {string | null} [code] @param {string | null} [sentence] */
-export const wordsOfCode = (code, sentence) => (has(`problem.${code}`) ? t(`problem.${code}`) : sentence ?? "");
+export const wordsOfCode = (code, sentence) => (has(`problem.${code}`) ? t(`problem.${code}`) : (sentence ?? ""));
 
 /** Whether the server has another version of the page by now. */
 export async function checkVersion() {
@@ -252,7 +279,8 @@ const LEFT = "orc.left";
 export const authMode = auth;
 /** Where a browser signs in and comes back from; "" if unknown. The secret of a link is nothing for the log of a server. */
 export const signInAddress = () =>
-  signIn && `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + (SHARED.test(location.hash) ? "" : location.hash))}`;
+  signIn &&
+  `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + (SHARED.test(location.hash) ? "" : location.hash))}`;
 
 /** Keep the part of the address that a sign-in may not give back. */
 export const leaveToSignIn = () => permitted(() => sessionStorage.setItem(RETURN, location.hash));

@@ -4,7 +4,20 @@ import { settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, placesIn, spoken, toUnits } from "./markdown.js";
 import { numbersOf, summaryOf } from "./parts.js";
-import { answering, change, conversationId, giveBack, heard, isRestored, isRunning, objectionsOf, path, stored, title, turns } from "./session.js";
+import {
+  answering,
+  change,
+  conversationId,
+  giveBack,
+  heard,
+  isRestored,
+  isRunning,
+  objectionsOf,
+  path,
+  stored,
+  title,
+  turns,
+} from "./session.js";
 import { busy, loadSessions, retitled, sessions } from "./sessions.js";
 import { finished, keep, online, report, said, signedOut, wordsOfCode } from "./store.js";
 
@@ -67,10 +80,14 @@ export async function follow(turn, asking = null, retrying = null) {
     announce(turn.value);
     loadSessions();
     // What may be asked next, for who still reads the answer; without a reply nothing is suggested.
-    if (turn.value.state === "answered" && isShown()) get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
-      const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
-      if (suggestions.length) change(turn, { suggestions });
-    }, () => {});
+    if (turn.value.state === "answered" && isShown())
+      get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then(
+        (found) => {
+          const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
+          if (suggestions.length) change(turn, { suggestions });
+        },
+        () => {},
+      );
   }
 }
 
@@ -85,7 +102,8 @@ async function connect(turn, last, asking, retrying) {
     return request("GET", address, { headers: { ...headers, "last-event-id": String(last) } });
   }
   return request("POST", "/orc/stream", {
-    json: asking?.body, headers: { ...headers, "idempotency-key": asking?.key ?? "" },
+    json: asking?.body,
+    headers: { ...headers, "idempotency-key": asking?.key ?? "" },
   });
 }
 
@@ -163,22 +181,52 @@ class Writer {
     this.last = number;
     const turn = this.turn;
     switch (kind) {
-      case "turn": this.#begin(data); break;
-      case "route": case "plan": case "tool": case "context": change(turn, { status: statusOf(kind, data) ?? turn.value.status }); break;
-      case "token": this.#append(data.text); break;
-      case "citation": this.#cite(data); break;
-      case "reset": this.#withdraw(number); break;
-      case "closest_passages": change(turn, { kind: "closest_passages" }); this.#revise(data); break;
-      case "revised": this.#revise(data); break;
-      case "citations": this.flush(); change(turn, { citations: data.citations }); break;
+      case "turn":
+        this.#begin(data);
+        break;
+      case "route":
+      case "plan":
+      case "tool":
+      case "context":
+        change(turn, { status: statusOf(kind, data) ?? turn.value.status });
+        break;
+      case "token":
+        this.#append(data.text);
+        break;
+      case "citation":
+        this.#cite(data);
+        break;
+      case "reset":
+        this.#withdraw(number);
+        break;
+      case "closest_passages":
+        change(turn, { kind: "closest_passages" });
+        this.#revise(data);
+        break;
+      case "revised":
+        this.#revise(data);
+        break;
+      case "citations":
+        this.flush();
+        change(turn, { citations: data.citations });
+        break;
       case "critique":
         this.#objections = ["revise", "retrieve"].includes(data.action) ? objectionsOf(data) : null;
         if (data.citations) change(turn, { citations: data.citations, judged: !this.#objections });
         break;
-      case "chat_session_title_updated": renamed(data); break;
-      case "done": this.#end(data, "answered"); break;
-      case "stopped": this.#end(data, "stopped"); break;
-      case "error": this.flush(); change(turn, failure(data)); break;
+      case "chat_session_title_updated":
+        renamed(data);
+        break;
+      case "done":
+        this.#end(data, "answered");
+        break;
+      case "stopped":
+        this.#end(data, "stopped");
+        break;
+      case "error":
+        this.flush();
+        change(turn, failure(data));
+        break;
       default:
     }
   }
@@ -199,7 +247,9 @@ class Writer {
     this.#text += text;
     if (this.#scheduled) return;
     this.#scheduled = true;
-    const flush = () => { if (this.#scheduled) this.flush(); };
+    const flush = () => {
+      if (this.#scheduled) this.flush();
+    };
     if (document.hidden) setTimeout(flush, 250);
     else requestAnimationFrame(flush);
   }
@@ -233,7 +283,9 @@ class Writer {
     const objections = isRevised && before ? this.#objections : null;
     this.#objections = null;
     this.#text = "";
-    const withdrawn = objections ? { text: numbered(before, this.turn.value.marks, numbersOf(this.turn.value.citations)), objections } : this.turn.value.withdrawn;
+    const withdrawn = objections
+      ? { text: numbered(before, this.turn.value.marks, numbersOf(this.turn.value.citations)), objections }
+      : this.turn.value.withdrawn;
     change(this.turn, { text: "", marks: [], citations: [], judged: false, withdrawn });
   }
 
@@ -249,8 +301,15 @@ class Writer {
     this.#scheduled = false;
     const citations = result.citations ?? [];
     change(this.turn, {
-      state, text: result.answer, kind: result.answer_kind, citations, marks: [], metadata: result.metadata,
-      turnId: result.turn_id, status: null, withdrawn: isRestored(result.metadata) ? null : this.turn.value.withdrawn,
+      state,
+      text: result.answer,
+      kind: result.answer_kind,
+      citations,
+      marks: [],
+      metadata: result.metadata,
+      turnId: result.turn_id,
+      status: null,
+      withdrawn: isRestored(result.metadata) ? null : this.turn.value.withdrawn,
     });
   }
 }
@@ -267,7 +326,11 @@ function statusOf(kind, data) {
     const failed = data.status === "failed";
     const how = { tool: toolTitle(data.name), n: data.progress ?? 0, of: data.total ?? 0 };
     const usual = t(failed ? "step.tool.failed" : data.total ? "step.tool.part" : "step.tool", how);
-    return { kind, text: failed ? wordsOfCode(data.code, data.message) || usual : (language.value === "en" && data.message) || usual, failed };
+    return {
+      kind,
+      text: failed ? wordsOfCode(data.code, data.message) || usual : (language.value === "en" && data.message) || usual,
+      failed,
+    };
   }
   if (kind === "plan" && data.steps?.some((/** @type {string} */ step) => step !== "answer")) {
     return { kind, text: t("step.plan", { query: data.rewritten_query }) };

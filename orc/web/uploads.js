@@ -42,7 +42,8 @@ effect(() => {
 const largest = () => me.value?.limits.upload_bytes ?? Infinity;
 
 /** What is wrong with a file, and what to do. @param {Upload} upload */
-export const whyRefused = ({ problem: { code, detail, status } }) => (has(code) ? t(code, { limit: size(largest()) }) : wordsOf({ code, detail, status, trace_id: "" }));
+export const whyRefused = ({ problem: { code, detail, status } }) =>
+  has(code) ? t(code, { limit: size(largest()) }) : wordsOf({ code, detail, status, trace_id: "" });
 
 /** What the page itself finds wrong. @param {string} code the key of its words @returns {Upload["problem"]} */
 const found = (code) => ({ code, detail: "", status: 0 });
@@ -52,10 +53,21 @@ export function upload(files, target, { replace = false, quiet = false } = {}) {
   for (const file of files) {
     const key = crypto.randomUUID();
     const tooLarge = file.size > largest();
-    uploads.value = [...uploads.value, {
-      key, place: target.id, name: file.name, size: file.size, state: tooLarge ? "failed" : "waiting", sent: 0, replace, quiet,
-      problem: found("files.too_large"), at: new Date().toISOString(),
-    }];
+    uploads.value = [
+      ...uploads.value,
+      {
+        key,
+        place: target.id,
+        name: file.name,
+        size: file.size,
+        state: tooLarge ? "failed" : "waiting",
+        sent: 0,
+        replace,
+        quiet,
+        problem: found("files.too_large"),
+        at: new Date().toISOString(),
+      },
+    ];
     if (!tooLarge) waiting.set(key, { file, target });
   }
   begin();
@@ -82,11 +94,16 @@ const isBeingSent = (upload) => [...sending.values()].some((each) => isSame(each
 export const isFollowed = (upload) => uploads.value.some((each) => waiting.has(each.key) && isSame(each, upload));
 
 /** Resolves once none of this name is being sent. @param {{name: string, place: string}} named @returns {Promise<void>} */
-export const sent = (named) => new Promise((resolve) => {
-  const ended = uploads.subscribe((all) => {
-    if (!all.some((each) => isSame(each, named) && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
+export const sent = (named) =>
+  new Promise((resolve) => {
+    const ended = uploads.subscribe((all) => {
+      if (!all.some((each) => isSame(each, named) && each.state === "sending"))
+        queueMicrotask(() => {
+          ended();
+          resolve();
+        });
+    });
   });
-});
 
 /** @param {Upload} upload @param {Partial<Upload>} changed */
 function update(upload, changed) {
@@ -107,7 +124,9 @@ async function transfer(upload, file, target) {
     return;
   }
   request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
-  request.upload.onload = () => { watch(upload, target).catch(() => {}); };
+  request.upload.onload = () => {
+    watch(upload, target).catch(() => {});
+  };
   request.onloadend = () => {
     sending.delete(upload.key);
     arrive(upload, request, { file, target, before: content[0] });
@@ -144,9 +163,17 @@ async function arrive(upload, request, { file, target, before }) {
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
   if (problem.status === 401) signedOut.value = true;
   const [error] = problem.errors ?? [];
-  const { code, detail, status } = error ? { ...problem, code: error.code ?? "", detail: error.reason } : request.status ? problem : found("files.lost");
+  const { code, detail, status } = error
+    ? { ...problem, code: error.code ?? "", detail: error.reason }
+    : request.status
+      ? problem
+      : found("files.lost");
   const isTaken = [problem.code, error?.code].includes("name_taken");
-  update(upload, { state: "failed", problem: { code, detail, status }, taken: isTaken ? { replace: () => again(upload, file, target, true), both: () => again(upload, file, target, false) } : undefined });
+  update(upload, {
+    state: "failed",
+    problem: { code, detail, status },
+    taken: isTaken ? { replace: () => again(upload, file, target, true), both: () => again(upload, file, target, false) } : undefined,
+  });
 }
 
 /** Send a refused file again: in the place of the other one, or by another name. @param {Upload} refused @param {File} file @param {Target} target @param {boolean} replace */
@@ -166,11 +193,24 @@ async function areEqual(one, other) {
 /** Say that a file took the place of another one of its name, which can come back. @param {File} before @param {File} file @param {Target} target */
 function sayReplaced(before, file, target) {
   const back = () => upload([before], target, { replace: true, quiet: true });
-  notify({
-    key: `replaced.${target.id}.${file.name}`, kind: "info", text: t("files.replaced", { name: file.name }), actions: [
-      { label: t("undo"), run: back },
-      { label: t("files.both"), run: () => { back(); upload([renamed(file, freeName(file.name, target))], target); } }],
-  }, 30);
+  notify(
+    {
+      key: `replaced.${target.id}.${file.name}`,
+      kind: "info",
+      text: t("files.replaced", { name: file.name }),
+      actions: [
+        { label: t("undo"), run: back },
+        {
+          label: t("files.both"),
+          run: () => {
+            back();
+            upload([renamed(file, freeName(file.name, target))], target);
+          },
+        },
+      ],
+    },
+    30,
+  );
 }
 
 /** @param {File} file @param {string} name */

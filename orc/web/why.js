@@ -18,11 +18,17 @@ function sentencesOf(metadata, turn) {
   if (route.intent) said.push(t("why.intent", { intent: named(`why.intent.${route.intent}`, String(route.intent).replaceAll("_", " ")) }));
   if (plan.rewritten_query && plan.rewritten_query !== turn.question) said.push(t("why.understood", { query: plan.rewritten_query }));
   for (const file of metadata.files ?? []) {
-    said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: (language.value === "en" && file.reason) || t("problem.text_failed") })
-      : t("why.file", { name: file.blob_name, n: file.pages }));
+    said.push(
+      file.status === "failed"
+        ? t("why.file.failed", { name: file.blob_name, reason: (language.value === "en" && file.reason) || t("problem.text_failed") })
+        : t("why.file", { name: file.blob_name, n: file.pages }),
+    );
   }
   said.push(...lookupsOf(metadata));
-  if (plan.web) said.push(t(`why.web.${plan.web}`, { why: switchedOff(t("lookup.tool", { title: t("tools.title.web_search") }), byOf(plan, "web_search")) }));
+  if (plan.web)
+    said.push(
+      t(`why.web.${plan.web}`, { why: switchedOff(t("lookup.tool", { title: t("tools.title.web_search") }), byOf(plan, "web_search")) }),
+    );
   const again = (checks.earlier_actions ?? []).filter((/** @type {string} */ action) => action === "retrieve").length;
   if (again) said.push(t("why.again", { n: again }));
   const corrected = metadata.corrections?.length;
@@ -55,17 +61,44 @@ export function Why({ turn, metadata }) {
   const tokens = isOfWords(turn) ? 0 : (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const total = Object.values(metadata.timings_ms ?? {}).reduce((sum, each) => Math.max(sum, each), 0);
   return [
-    h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
-    tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
-      h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
-      typeof each.arguments?.query === "string" && h("bdi", { class: "quote" }, each.arguments.query),
-      h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
+    h(
+      "ol",
+      null,
+      sentencesOf(metadata, turn).map((each) => h("li", null, each)),
+    ),
+    tools.length > 0 &&
+      h(
+        "ul",
+        { class: "steps" },
+        tools.map((each) =>
+          h(
+            "li",
+            { class: each.status === "failed" ? "is-failed" : "" },
+            h(Icon, { name: each.status === "failed" ? "alert" : "tool" }),
+            (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
+            typeof each.arguments?.query === "string" && h("bdi", { class: "quote" }, each.arguments.query),
+            h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms)),
+          ),
+        ),
+      ),
     isAdmin && tokens > 0 && h(Budget, { parts: metadata.context_budget ?? {} }),
-    h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens && isAdmin ? t("why.tokens", { n: tokens }) : "",
-      isAdmin && usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
-    ].filter(Boolean).join(" · ")),
+    h(
+      "p",
+      { class: "soft" },
+      [
+        total ? t("why.time", { time: duration(total) }) : "",
+        tokens && isAdmin ? t("why.tokens", { n: tokens }) : "",
+        isAdmin && usage.cost_usd
+          ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) })
+          : "",
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    ),
     me.value?.can.administer && metadata.trace_id
-      ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace"))) : null];
+      ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace")))
+      : null,
+  ];
 }
 
 /** @param {{parts: Record<string, number>}} properties */
@@ -79,8 +112,20 @@ function Budget({ parts }) {
     from += tokens;
     return bar;
   });
-  return h("figure", { class: "budget" },
+  return h(
+    "figure",
+    { class: "budget" },
     h("svg", { viewBox: `0 0 ${total} 10`, preserveAspectRatio: "none", "aria-hidden": "true" }, bars),
-    h("figcaption", null, shown.map(([name, tokens], index) =>
-      h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens })))));
+    h(
+      "figcaption",
+      null,
+      shown.map(([name, tokens], index) =>
+        h(
+          "span",
+          { class: `part-${index % 5}`, key: name },
+          t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens }),
+        ),
+      ),
+    ),
+  );
 }

@@ -23,10 +23,10 @@ SINKS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|setHTML"
     r"|createContextualFragment|style=|style: \{|setAttribute"
 )
-USED = re.compile(r"\bt\(\s*(?:[\w.]+ \? )?\"([a-z_.]+)\"(?: : \"([a-z_.]+)\")?")
+USED = re.compile(r"\bt\(\s*(?:[\w.]+\s+\? )?\"([a-z_.]+)\"(?:\s+: \"([a-z_.]+)\")?")
 TEXT = r"\"([^\"]*[A-Za-z]{2}[^\"]*)\""
 LITERAL_TEXT = re.compile(
-    rf"h\(\"\w+\", (?:null|\{{[^{{}}]*\}}), {TEXT}|(?:aria-label|title|placeholder|alt): {TEXT}"
+    rf"h\(\s*\"\w+\",\s*(?:null|\{{[^{{}}]*\}}),\s*{TEXT}|(?:aria-label|title|placeholder|alt): {TEXT}"
 )
 
 

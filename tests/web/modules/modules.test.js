@@ -11,7 +11,8 @@ const { carryOut, dismiss, doLater, notices, takeBack } = await load("store");
 const { freeName, uploads } = await load("uploads");
 
 test("events are read whole, however their bytes are cut", async () => {
-  const text = 'id: 1\nevent: token\ndata: {"text":"Grüße"}\n\n: still there\nid: 2\r\nevent: done\r\ndata: a\r\ndata: b\r\n\r\ndata: not complete';
+  const text =
+    'id: 1\nevent: token\ndata: {"text":"Grüße"}\n\n: still there\nid: 2\r\nevent: done\r\ndata: a\r\ndata: b\r\n\r\ndata: not complete';
   const bytes = new TextEncoder().encode(text);
   for (const size of [1, 3, 1000]) {
     const cut = new ReadableStream({
@@ -22,7 +23,10 @@ test("events are read whole, however their bytes are cut", async () => {
     });
     const found = [];
     for await (const each of eventsOf(new Response(cut))) found.push(each);
-    assert.deepEqual(found, [{ id: "1", event: "token", data: '{"text":"Grüße"}' }, { id: "2", event: "done", data: "a\nb" }]);
+    assert.deepEqual(found, [
+      { id: "1", event: "token", data: '{"text":"Grüße"}' },
+      { id: "2", event: "done", data: "a\nb" },
+    ]);
   }
 });
 
@@ -39,7 +43,10 @@ test("words and numbers are those of the language", async () => {
   }
   assert.deepEqual(said.en, ["1 file", "1,200 files", "0.5"]);
   assert.deepEqual(said.de, ["1 Datei", "1.200 Dateien", "0,5"]);
-  assert.deepEqual(said.fr.map((each) => each.replace(/\s/g, " ")), ["1 fichier", "1 200 fichiers", "0,5"]);
+  assert.deepEqual(
+    said.fr.map((each) => each.replace(/\s/g, " ")),
+    ["1 fichier", "1 200 fichiers", "0,5"],
+  );
   await speak("en");
 });
 
@@ -52,31 +59,60 @@ test("places are counted in characters, not in parts of an emoji", () => {
 
 test("only plain addresses can be followed", () => {
   assert.equal(safeAddress("https://example.org/a")?.host, "example.org");
-  for (const each of ["javascript:alert(1)", "data:text/html,x", "https://user:secret@example.org", "https://a.org/\u202Egpj", "no address"]) assert.equal(safeAddress(each), null);
+  for (const each of [
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "https://user:secret@example.org",
+    "https://a.org/\u202Egpj",
+    "no address",
+  ])
+    assert.equal(safeAddress(each), null);
 });
 
 test("a page has one number, and its quotes belong to it", () => {
-  const citations = [["a", 5], ["a", 7], ["a", 5], ["b", 5]].map(([document_id, page]) => ({ document_id, page }));
+  const citations = [
+    ["a", 5],
+    ["a", 7],
+    ["a", 5],
+    ["b", 5],
+  ].map(([document_id, page]) => ({ document_id, page }));
   assert.deepEqual(numbersOf(citations), [1, 2, 1, 3]);
-  assert.deepEqual(pagesOf(citations).map(({ indexes }) => indexes), [[0, 2], [1], [3]]);
+  assert.deepEqual(
+    pagesOf(citations).map(({ indexes }) => indexes),
+    [[0, 2], [1], [3]],
+  );
 });
 
 test("what is removed is done once its notice is gone, and not if it is taken back", async () => {
   const done = [];
-  const deed = (key) => ({ key, focus: "", act: async (leaving) => { done.push([key, leaving]); }, undo: () => done.push([key, "undone"]) });
+  const deed = (key) => ({
+    key,
+    focus: "",
+    act: async (leaving) => {
+      done.push([key, leaving]);
+    },
+    undo: () => done.push([key, "undone"]),
+  });
   for (const key of ["one", "two", "three"]) doLater(`${key} was removed.`, deed(key));
   assert.deepEqual(done, []);
   assert.equal(takeBack(), true);
   dismiss("one");
   await carryOut("two", true);
-  assert.deepEqual(done, [["three", "undone"], ["one", false], ["two", true]]);
+  assert.deepEqual(done, [
+    ["three", "undone"],
+    ["one", false],
+    ["two", true],
+  ]);
   assert.equal(takeBack("one"), false);
   assert.deepEqual(notices.value, []);
 });
 
 test("a second file of a name gets the first number that is free", () => {
   const target = { id: "here", known: (name) => (name === "report (2).txt" ? {} : undefined) };
-  uploads.value = [{ key: "k", place: "here", name: "report (3).txt", state: "waiting" }, { key: "l", place: "there", name: "report (4).txt", state: "waiting" }];
+  uploads.value = [
+    { key: "k", place: "here", name: "report (3).txt", state: "waiting" },
+    { key: "l", place: "there", name: "report (4).txt", state: "waiting" },
+  ];
   assert.equal(freeName("report.txt", target), "report (4).txt");
   assert.equal(freeName("README", target), "README (2)");
   uploads.value = [];

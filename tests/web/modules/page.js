@@ -11,10 +11,22 @@ class Kept extends Map {
 }
 
 const root = { dataset: { base: "/", languages: "en de fr" }, lang: "en", style: { setProperty() {}, removeProperty() {} } };
-const found = { documentElement: root, activeElement: null, hidden: false, createElement: () => ({ getContext: () => null }), querySelector: () => null };
+const found = {
+  documentElement: root,
+  activeElement: null,
+  hidden: false,
+  createElement: () => ({ getContext: () => null }),
+  querySelector: () => null,
+};
 const replaced = {
-  document: found, location: { hash: "" }, history: { state: null, replaceState() {}, pushState() {} }, localStorage: new Kept(), sessionStorage: new Kept(),
-  matchMedia: () => ({ matches: false }), addEventListener() {}, requestAnimationFrame: (act) => act(),
+  document: found,
+  location: { hash: "" },
+  history: { state: null, replaceState() {}, pushState() {} },
+  localStorage: new Kept(),
+  sessionStorage: new Kept(),
+  matchMedia: () => ({ matches: false }),
+  addEventListener() {},
+  requestAnimationFrame: (act) => act(),
   fetch: async (address) => new Response(readFileSync(new URL(`.${address}`, folder))),
 };
 for (const [name, value] of Object.entries(replaced)) Object.defineProperty(globalThis, name, { value, writable: true });
