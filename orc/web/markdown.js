@@ -1,6 +1,6 @@
 // Markdown as elements: tokens of a closed list become nodes, everything else stays text.
 import { t } from "./i18n.js";
-import { IconButton } from "./parts.js";
+import { IconButton, Lazy } from "./parts.js";
 import { checkVersion, copy } from "./store.js";
 import { Component, h, Lexer, useEffect, useRef } from "./vendor/ui.js";
 
@@ -344,22 +344,28 @@ function table(token, place) {
 }
 
 /** @param {Tokens.Code} token @param {ChildAt} place */
-const code = (token, place) =>
-  h(
+function code({ text: source, lang = "" }, place) {
+  const [language = ""] = lang.split(/\s/);
+  const shown =
+    language && !source.includes(OPEN)
+      ? h(Lazy, { from: () => import("./colours.js"), name: "Coloured", properties: { source, language }, meanwhile: source })
+      : text(source, place);
+  return h(
     "div",
     { class: "with-tools" },
-    h("pre", { tabIndex: 0 }, h("code", null, text(token.text, place))),
+    h("pre", { tabIndex: 0 }, h("code", null, shown)),
     h(
       "div",
       { class: "tools" },
-      token.lang && h("span", { class: "soft" }, token.lang.split(/\s/)[0]),
+      language && h("span", { class: "soft" }, language),
       h(IconButton, {
         name: "copy",
         label: t("code.copy"),
-        onClick: () => copy(token.text.replace(new RegExp(PLACE, "g"), ""), t("code.copied")),
+        onClick: () => copy(source.replace(new RegExp(PLACE, "g"), ""), t("code.copied")),
       }),
     ),
   );
+}
 
 /** What a link without effect shows: "text (example.org)". @param {string} text @param {string} href */
 function named(text, href) {

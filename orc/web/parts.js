@@ -117,8 +117,8 @@ export function Divider({ label, width, least, most, wide, isAtEnd, onWidth }) {
 /** @type {Map<string, any>} */
 const loaded = new Map();
 
-/** A component of a module that is loaded once it is first shown. @param {{from: () => Promise<any>, name: string, properties?: object}} properties */
-export function Lazy({ from, name, properties = {} }) {
+/** A component of a module that is loaded once it is first shown. @param {{from: () => Promise<any>, name: string, properties?: object, meanwhile?: string}} properties */
+export function Lazy({ from, name, properties = {}, meanwhile }) {
   const [, setLoaded] = useState("");
   const found = loaded.get(name);
   useEffect(() => {
@@ -129,7 +129,7 @@ export function Lazy({ from, name, properties = {} }) {
         setLoaded(name);
       }, checkVersion);
   }, [name]);
-  return found ? h(found, properties) : h("p", { class: "loading" }, t("loading"));
+  return found ? h(found, properties) : (meanwhile ?? h("p", { class: "loading" }, t("loading")));
 }
 
 /** What happened; some of it can be taken back. */

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 from devkit.doubles.openai_double import Reply, Script
 from devkit.visits import ANSWERED, Visit
 from tests.web.test_access import SAVING, saved
+from tests.web.test_page import problems_of_access
 from tests.web.test_reading import CRANE, LEAVE, QUAY, attach_rules
 
 TABLE = "| City | Hotel in the harbour |\n|---|---|\n| Rotterdam | 150 |\n| Lisbon, old town | 120 |\n"
@@ -81,6 +82,51 @@ async def test_tables_and_code_leave_with_their_form(visit: Visit) -> None:
         '"Rotterdam","150"',
         '"Lisbon, old town","120"',
     ]
+
+
+CODE = """```python
+print("a", 28)  # two values
+```
+
+```bash
+orc serve --port=8080 "$HOME"  # not a comment: https://a.example/#b
+```
+
+```
+print("a", 28)
+```
+"""
+
+
+async def test_code_has_colours_and_is_copied_as_it_is(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text=CODE)
+    await visit.ask("Tell me")
+    blocks = "[...document.querySelectorAll('.text pre')]"
+    await page.until(f"{blocks}.filter((each) => each.querySelector('span')).length === 2")
+    spans = "[...each.querySelectorAll('span')].map((one) => [one.className, one.textContent])"
+    python, bash, plain = await page.value(f"{blocks}.map((each) => {spans})")
+    assert python == [
+        ["code-call", "print"],
+        ["code-text", '"a"'],
+        ["code-number", "28"],
+        ["code-comment", "# two values"],
+    ]
+    assert [kind for kind, _ in bash] == ["code-number", "code-text", "code-comment"]
+    assert plain == []
+    assert await page.value(f"{blocks}.map((each) => each.textContent)") == [
+        'print("a", 28)  # two values',
+        'orc serve --port=8080 "$HOME"  # not a comment: https://a.example/#b',
+        'print("a", 28)',
+    ]
+    # Each can be read in both colours.
+    for dark in (False, True):
+        await page.look(width=1440, height=900, dark=dark)
+        assert await problems_of_access(visit) == []
+    await page.value(COPIED)
+    await visit.click(".tools [aria-label='Copy the code']")
+    await page.until("window.copied.length === 1")
+    assert await page.value("window.copied[0]") == 'print("a", 28)  # two values'
 
 
 async def test_an_answer_leaves_with_one_list_of_its_sources(visit: Visit, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ const { eventsOf, readProblem } = await load("api");
 const { number, speak, t } = await load("i18n");
 const { numbered, placesIn, safeAddress } = await load("markdown");
 const { numbersOf, pagesOf } = await load("parts");
+const { partsOf } = await load("colours");
 const { carryOut, dismiss, doLater, notices, takeBack } = await load("store");
 const { freeName, uploads } = await load("uploads");
 
@@ -55,6 +56,25 @@ test("places are counted in characters, not in parts of an emoji", () => {
   const places = placesIn("🦀 [1] end", [{ marks }]);
   assert.deepEqual(places, [{ index: 0, start: 3, end: 6 }]);
   assert.equal(numbered("🦀 [x] end", places, [7]), "🦀 [7] end");
+});
+
+test("comments, texts, numbers and calls of code differ, and nothing is lost", () => {
+  const codes = {
+    sql: "select count(*) -- of 'all'\nfrom t where a = 'it' /* 7 */",
+    js: "const a = f(`x 1`); // 2",
+    html: "<!-- a --><b c='d'>",
+    none: "# a",
+  };
+  const kinds = {};
+  for (const [language, code] of Object.entries(codes)) {
+    const parts = partsOf(code, language);
+    assert.equal(parts.map(([, text]) => text).join(""), code);
+    kinds[language] = parts.filter(([kind]) => kind).map((each) => each.join(" "));
+  }
+  assert.deepEqual(kinds.sql, ["call count", "comment -- of 'all'", "text 'it'", "comment /* 7 */"]);
+  assert.deepEqual(kinds.js, ["call f", "text `x 1`", "comment // 2"]);
+  assert.deepEqual(kinds.html, ["comment <!-- a -->", "text 'd'"]);
+  assert.deepEqual(kinds.none, []);
 });
 
 test("only plain addresses can be followed", () => {
