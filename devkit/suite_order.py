@@ -41,6 +41,7 @@ SHARING = {
         "tests/unit/orc/api/test_uploads",
     },
     "visit": {
+        "tests/web/test_about_collections",
         "tests/web/test_access",
         "tests/web/test_asking",
         "tests/web/test_checks",
