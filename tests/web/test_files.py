@@ -49,7 +49,7 @@ READ = "/^Reading · [0-9]+% read$/"
 STARTED = "document.querySelector('.file progress')?.value > 0"
 LINE = "The harbour has a crane with {}.\n"
 LARGE_LINES, SLOW_BYTES = 12_000, 100_000
-LONG_PAGES = 2000
+LONG_PAGES = 1000
 FEW = 3
 """More files than these are one line, which opens their list."""
 UPLOADS = "*/documents*"
@@ -135,12 +135,13 @@ async def test_a_long_file_shows_how_much_of_it_is_read_before_it_can_be_asked_a
     pages = [f"Pier {number} of the harbour has {number} lamps." for number in range(LONG_PAGES)]
     (tmp_path / "piers.pdf").write_bytes(await asyncio.to_thread(pdf, *pages))
     await page.attach("#picker", tmp_path / "piers.pdf")
-    for place in (".composer", ".admin"):
+    for number, place in enumerate((".composer", ".admin"), 1):
         bar = f"document.querySelector('{place} .file progress')"
         await page.until(f"{bar}?.position > 0 && {READ}.test({STATUS})")
         first = await page.value(f"{bar}.position")
         assert 0 < first < 1
-        await page.until(f"document.querySelector('{place} .file') && /^You can ask now/.test({STATUS})")
+        # On a slow machine the worker reads on.
+        await page.until(f"{UPLOADED} === {number}")
         if place == ".composer":
             await page.value(f"location.hash = '#/contexts/{made(visit, 'workspace', 'Piers')}'")
             await visit.sees(".file-tools")

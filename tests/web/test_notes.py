@@ -61,6 +61,7 @@ async def test_a_sentence_is_corrected_in_place_and_the_rest_of_the_answer_stays
     assert await visit.page.value(markers) == ["marker is-reworded", "marker is-quoted"]
     said = "document.body.textContent.match(/A sentence was corrected after the checks\\./g).length"
     # In what is read out, which comes once the stream has ended, and in how the answer came about.
+    await visit.why()
     await visit.page.until(f"{said} === 2")
     await visit.page.reload()
     await visit.sees(".corrected")

@@ -328,7 +328,7 @@ async def document_content(
 
 
 @of_contexts.get("/reading", operation_id="context_documents_being_read", responses=responses(404))
-@of_conversations.get("/reading")
+@of_conversations.get("/reading", responses=responses())
 async def documents_being_read(owner: ReaderDep, app: AppDep) -> ReadingResponse:
     """How many pages are read of the files of uploads that this process has not answered yet."""
     return ReadingResponse(files={name: each for (of, name), each in app.reading.items() if of == owner})

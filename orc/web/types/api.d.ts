@@ -353,9 +353,6 @@ export interface Schemas {
     not_found: boolean;
     closest_passages: boolean;
   };
-  HTTPValidationError: {
-    detail: Array<Schemas["ValidationError"]>;
-  };
   Health: {
     status: string;
   };
@@ -930,13 +927,6 @@ export interface Schemas {
     focus: boolean;
     cited: number;
     shown: number;
-  };
-  ValidationError: {
-    loc: Array<string | number>;
-    msg: string;
-    type: string;
-    input: unknown;
-    ctx: Record<string, unknown>;
   };
   VerdictTrace: {
     attempt: number;
