@@ -26,6 +26,7 @@ from devkit.page_stage import (
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers, upload
 from devkit.visits import ADMINISTRATOR, Visit
+from devkit.wider_scenes import LONG_NAME
 
 __all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
 
@@ -79,9 +80,7 @@ async def play_empty_with_files(visit: Visit) -> None:
 async def play_files(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await indexed(visit)
-    await visit.attach(
-        saved(visit, "A much longer name of the minutes of a meeting in March 2026.txt", b"Quay. " * 99)
-    )
+    await visit.attach(saved(visit, LONG_NAME.format(1), b"Quay. " * 99))
     await visit.page.attach("#picker", saved(visit, "damaged.pdf", b"%PDF-1.7 and nothing else"))
     await visit.sees(".file.is-failed")
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 30_000}

@@ -435,7 +435,7 @@ export function Files() {
         },
         h(Icon, { name: "clip" }),
         h("span", null, summaryOfFiles(all)),
-        h(Icon, { name: open ? "end" : "up" }),
+        h(Icon, { name: "right" }),
       ),
     open
       ? h(Lazy, {

@@ -186,8 +186,8 @@ function fitting(box, text, tail) {
   if (!ruler || !box.clientWidth) return text;
   ruler.font = getComputedStyle(box).font;
   const room = box.clientWidth - 1;
-  if (ruler.measureText(text).width <= room) return text;
   const all = [...text];
+  if (all.length <= tail || ruler.measureText(text).width <= room) return text;
   const end = all.slice(-tail).join("");
   let shown = Math.max(0, all.length - tail);
   const cut = () => `${all.slice(0, shown).join("").trimEnd()}…${end}`;

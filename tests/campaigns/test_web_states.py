@@ -1,4 +1,5 @@
-"""Each state of the page that a person can meet: nothing that axe-core finds, no ids, and no other host."""
+"""Each state of the page that a person can meet: nothing that axe-core finds, nothing cut or covered,
+no ids, and no other host."""
 
 import json
 from typing import Any
@@ -6,6 +7,8 @@ from typing import Any
 import pytest
 
 from devkit.browser import Program
+from devkit.page_layout import SIZES as WIDTHS
+from devkit.page_layout import ZOOMED, faults
 from devkit.page_scenes import SCENES
 from devkit.page_stage import Stage, stage
 from devkit.shared_data import ROOT
@@ -16,7 +19,6 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 SHORT = "({ id, nodes }) => [id, nodes.map((each) => each.html.slice(0, 160))]"
 SIZES = [(*size, dark) for size in ((1440, 900), (820, 1180), (390, 844)) for dark in (False, True)]
 ID = r"/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/"
-WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 EXPECTED = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED", "ERR_BLOCKED_BY_CLIENT")
 """What the browser itself writes of requests that fail on purpose."""
 WITH_ID = {"telemetry"}
@@ -33,8 +35,9 @@ async def wrong_with(visit: Visit) -> list[Any]:
         run = f"axe.run(document, {{ runOnly: {json.dumps(TAGS)} }})"
         broken = await visit.page.value(f"{run}.then((result) => result.violations.map({SHORT}))")
         found += [(width, dark, each) for each in broken]
-        if await visit.page.value(WIDER):
-            found.append((width, dark, "scrolls sideways"))
+    for width, height, *zoom in (*WIDTHS, *ZOOMED):
+        await visit.page.look(width=width, height=height)
+        found += [(width, *zoom, each) for each in await faults(visit.page)]
     await visit.page.look(width=1440, height=900)
     if await visit.page.value(f"{ID}.test(document.body.innerText)"):
         found.append("an id is shown")

@@ -1,0 +1,68 @@
+"""No control is covered, no line is cut and nothing scrolls sideways, at all widths, zooms and languages."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from devkit.page_layout import SIZES, ZOOMED, faults
+from devkit.page_scenes import play_checks, play_checks_differs
+from devkit.visits import Visit
+from devkit.wider_scenes import play_collection_files, play_forms, play_same_name, play_shelf
+from tests.web.test_notes import in_german
+
+FULL = (play_checks_differs, play_collection_files, play_forms, play_same_name, play_shelf)
+"""The states with the most in them; a campaign looks at all."""
+
+
+async def look(visit: Visit, width: int, height: int, *, zoom: int = 1, touch: bool = False) -> None:
+    size = {"width": width, "height": height, "deviceScaleFactor": zoom, "mobile": touch}
+    await visit.page.call("Emulation.setDeviceMetricsOverride", **size)
+    await visit.page.call("Emulation.setTouchEmulationEnabled", enabled=touch)
+
+
+@pytest.mark.parametrize("play", FULL)
+async def test_all_of_it_fits(visit: Visit, play: Callable[[Visit], Awaitable[None]]) -> None:
+    await play(visit)
+    # The browser itself reports a file that was refused.
+    visit.page.problems.clear()
+    found = {}
+    for language in ("en", "de"):
+        if language == "de":
+            await in_german(visit)
+        for width, height in SIZES:
+            for touch in (False, True):
+                await look(visit, width, height, touch=touch)
+                found[language, width, touch] = await faults(visit.page)
+        for width, height, zoom in ZOOMED:
+            await look(visit, width, height, zoom=zoom)
+            found[language, width, zoom] = await faults(visit.page)
+    assert {at: wrong for at, wrong in found.items() if wrong} == {}
+
+
+async def test_a_notice_leaves_the_text_box_free_and_its_words_whole(visit: Visit) -> None:
+    await play_same_name(visit)
+    for width in (320, 390):
+        await look(visit, width, 740, touch=True)
+        bottom, box, words = await visit.page.value("""(() => {
+          const at = (selector) => document.querySelector(selector).getBoundingClientRect();
+          return [at(".notice").bottom, at(".composer").top, at(".notice > span").width];
+        })()""")
+        assert bottom <= box
+        # Next to its buttons the words were a column of letters.
+        assert words > 200
+
+
+async def test_a_low_window_scrolls_from_a_quote_to_its_page(visit: Visit) -> None:
+    """At 400 % the page of a source had 25 pixels below its quote, and its buttons covered the quote."""
+    await play_checks(visit)
+    width, height, zoom = ZOOMED[1]
+    await look(visit, width, height, zoom=zoom)
+    await visit.click("button.marker.is-differs")
+    await visit.sees(".marks rect")
+    assert await visit.page.value("document.querySelector('.picture').offsetHeight > 150")
+    seen = await visit.page.value("""(() => {
+      document.querySelector(".picture").scrollIntoView({ block: "end" });
+      const { top, bottom } = document.querySelector(".marks rect").getBoundingClientRect();
+      return top >= 0 && bottom <= innerHeight;
+    })()""")
+    assert seen
