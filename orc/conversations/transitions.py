@@ -315,7 +315,10 @@ def _title_from(question: str, head: Head, replaced: Turn | None = None) -> dict
 
 
 def _title_of(question: str) -> str:
-    return " ".join(opening_words(question).split())[:TITLE_CHARACTERS].rstrip()
+    """Its opening words in one line; a longer one ends after a word, and says that it goes on."""
+    line = " ".join(opening_words(question).split())
+    whole, _, _ = line[:TITLE_CHARACTERS].rpartition(" ")
+    return line if len(line) <= TITLE_CHARACTERS else f"{whole or line[: TITLE_CHARACTERS - 1]}…"
 
 
 def _has_title_of(head: Head, replaced: Turn | None, title: str) -> bool:

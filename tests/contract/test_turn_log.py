@@ -424,7 +424,8 @@ async def test_the_first_question_gives_the_title_even_if_it_fails(log: TurnLog)
     await log.fail(OWNER, "k1", begun.turn.attempt, "model_down", "The model did not answer.")
     await ask(log, "k2")
     head = await stored_head(log)
-    assert (head.title, head.title_by) == (("What is " + "very " * 30)[:80].rstrip(), "words")
+    # The first 80 characters end within a word.
+    assert (head.title, head.title_by) == ("What is " + "very " * 13 + "very…", "words")
 
 
 async def test_the_first_file_gives_the_title_until_there_is_a_question(log: TurnLog) -> None:
