@@ -25,7 +25,7 @@ STAGES = (
     re.compile("Waiting"),
     re.compile("Uploading [0-9]+ %"),
     re.compile("Reading( · [0-9]+% read)?"),
-    re.compile("(Processing|You can ask now)( · [0-9]+% indexed)?"),
+    re.compile("(Processing|You can ask now)( · [0-9]+% prepared)?"),
     re.compile("Ready · 1 page · .+"),
 )
 """What the widget of a file says of it, from its choice on."""
@@ -450,7 +450,7 @@ async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Pat
         await documents.stores.queue.release(job)
 
     await asyncio.to_thread(visit.here.portal.call, work)
-    await visit.page.until(f"{STATUS} === 'You can ask now · 19% indexed'")
+    await visit.page.until(f"{STATUS} === 'You can ask now · 19% prepared'")
     await indexed(visit, 1)
     assert (await visit.texts(".file-status"))[0].startswith("Ready · 1 page")
 
