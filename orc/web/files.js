@@ -387,6 +387,8 @@ export function Widget({ id, name, bytes, status, state, progress, asked: isAske
 
 /** So many files are shown as widgets; more become one line, which opens their list. */
 const FEW = 3;
+/** So many that are not ready are shown nevertheless; a thousand would hold the page up. */
+const MOST_BUSY = 30;
 export const listOpen = signal(false);
 
 /** All files in one line: "10 files · 387 pages · 1 cannot be used". @param {FileWidget[]} all */
@@ -417,7 +419,7 @@ export function Files() {
   if (!all.length) return null;
   const isMany = all.length > FEW;
   const open = listOpen.value;
-  const shown = isMany ? all.filter((each) => each.state === "busy") : all;
+  const shown = isMany ? all.filter((each) => each.state === "busy").slice(-MOST_BUSY) : all;
   return h(
     "section",
     { class: "shelf", "aria-label": t("files"), "data-askable": all.filter((each) => each.onAsk).length },

@@ -12,9 +12,12 @@ import { h, useRef, useState } from "./vendor/ui.js";
 
 /** So many files are seen at a glance; more can be searched and ordered. */
 const GLANCE = 8;
+/** So many rows at a time: a thousand at once would hold the page up. */
+const ROWS = 100;
+const COLLATOR = new Intl.Collator(undefined, { numeric: true });
 /** @type {Record<string, (one: FileWidget, other: FileWidget) => number>} */
 const ORDERS = {
-  name: (one, other) => one.name.localeCompare(other.name, undefined, { numeric: true }),
+  name: (one, other) => COLLATOR.compare(one.name, other.name),
   // Uploads that are not stored yet are the newest.
   added: (one, other) => (other.added || "~").localeCompare(one.added || "~"),
   status: (one, other) => RANKS[one.state] - RANKS[other.state] || (ORDERS.name?.(one, other) ?? 0),
@@ -25,6 +28,7 @@ const RANKS = { failed: 0, busy: 1, ready: 2 };
 export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, onQuery, onRemoveAll }) {
   const [query, setQuery] = useState("");
   const [order, setOrder] = useState("name");
+  const [most, setMost] = useState(ROWS);
   const field = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
   const folder = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
   const one = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
@@ -114,7 +118,7 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
     h(
       "ul",
       { class: "files is-list", "aria-label": t("files") },
-      found.map((each) =>
+      found.slice(0, most).map((each) =>
         h(Widget, {
           ...each,
           key: each.id,
@@ -128,6 +132,8 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
         }),
       ),
     ),
+    found.length > most &&
+      h("p", null, h("button", { type: "button", class: "quiet", onClick: () => setMost(most + ROWS) }, t("sessions.more"))),
     !found.length && h("p", { class: "soft" }, t(!isKnown ? "loading" : rows.length || query ? "files.none_found" : "contexts.no_files")),
   );
 }

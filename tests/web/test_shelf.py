@@ -263,3 +263,20 @@ async def test_a_text_that_is_too_long_becomes_a_file(visit: Visit) -> None:
     await visit.page.until(f"{ASKABLE} === '1'")
     assert stored(visit, await visit.conversation()) == ["Pasted text.txt"]
     assert await visit.page.value("document.getElementById('question').value") == ""
+
+
+async def test_hundreds_of_files_do_not_hold_the_page_up(visit: Visit, tmp_path: Path) -> None:
+    """All that were not ready were drawn at once, and all rows of their list: a thousand took 16,000 elements."""
+    page = visit.page
+    files = [tmp_path / f"note {number}.txt" for number in range(140)]
+    for file in files:
+        file.write_text(QUAY)
+    await visit.attach(*files)
+    [line] = await visit.texts(".files-line")
+    assert line.startswith("140 files")
+    assert 0 < await page.value("document.querySelectorAll('.file').length") <= 30
+    await visit.click(".files-line")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 100")
+    await page.value("document.querySelector('.file-list > p > button').click()")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 140")
+    await page.until("!document.querySelector('.file-list > p > button')")
