@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from devkit.page_layout import SIZES, ZOOMED, faults
-from devkit.page_scenes import play_checks, play_checks_differs
+from devkit.page_scenes import play_checks, play_checks_differs, play_removed
 from devkit.visits import Visit
 from devkit.wider_scenes import play_collection_files, play_forms, play_same_name, play_shelf
 from tests.web.test_notes import in_german
@@ -50,6 +50,20 @@ async def test_a_notice_leaves_the_text_box_free_and_its_words_whole(visit: Visi
         assert bottom <= box
         # Next to its buttons the words were a column of letters.
         assert words > 200
+
+
+async def test_a_notice_next_to_a_page_leaves_the_question_in_view(visit: Visit) -> None:
+    await visit.page.look(width=820, height=1180)
+    await play_removed(visit)
+    await visit.sees(".notice")
+    covered, words = await visit.page.value("""(() => {
+      const { left, top, width, height } = document.querySelector(".question p").getBoundingClientRect();
+      const at = (part) => document.elementFromPoint(left + part * width, top + height / 2);
+      const notice = document.querySelector(".notice > span").getBoundingClientRect();
+      return [[0.05, 0.5, 0.95].some((part) => at(part).closest(".notices")), notice.width];
+    })()""")
+    assert not covered
+    assert words > 200
 
 
 async def test_a_low_window_scrolls_from_a_quote_to_its_page(visit: Visit) -> None:
