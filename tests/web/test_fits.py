@@ -25,7 +25,7 @@ async def test_all_of_it_fits(visit: Visit, play: Callable[[Visit], Awaitable[No
     await play(visit)
     # The browser itself reports a file that was refused.
     visit.page.problems.clear()
-    found = {}
+    found: dict[tuple[str, int, bool | int], list[str]] = {}
     for language in ("en", "de"):
         if language == "de":
             await in_german(visit)

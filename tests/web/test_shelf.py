@@ -266,7 +266,7 @@ async def test_a_text_that_is_too_long_becomes_a_file(visit: Visit) -> None:
 
 
 async def test_hundreds_of_files_do_not_hold_the_page_up(visit: Visit, tmp_path: Path) -> None:
-    """All that were not ready were drawn at once, and all rows of their list: a thousand took 16,000 elements."""
+    """All that were not ready were drawn, and all rows of their list: a thousand took 16,000 elements."""
     page = visit.page
     files = [tmp_path / f"note {number}.txt" for number in range(140)]
     for file in files:
