@@ -85,10 +85,10 @@ async def test_a_question_whose_answer_failed_costs_nothing_of_the_limit(visit: 
     await limited.sees(".turn.is-failed")
     limited.model.responder = None
     await limited.ask("Hello again")
-    await limited.write("And once more?")
+    await limited.write("And again?")
     await page.press("Enter")
     await limited.sees(".composer .note.is-warn")
-    assert await page.value("document.getElementById('question').value") == "And once more?"
+    assert await page.value("document.getElementById('question').value") == "And again?"
     page.problems.clear()
 
 
