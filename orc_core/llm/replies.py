@@ -80,7 +80,7 @@ class Thoughts:
                     return answer
                 if opening.startswith(begun.lower()):
                     return ""
-            text, self._held = self._held, None
+            text, self._held = begun, None
         thought, closed_by, answer = text.partition(_CLOSING)
         self.was_open = self.was_open or bool(closed_by)
         return answer.lstrip() if closed_by else thought

@@ -6,6 +6,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from orc_core.llm.replies import (
     StreamRepair,
+    Thoughts,
     merge_chunks,
     refusal,
     repair_message,
@@ -43,6 +44,14 @@ def test_a_pair_may_be_split_over_chunks(chunks: list[str], shown: str) -> None:
     text = "".join(repair.feed(AIMessageChunk(content=chunk)).text for chunk in chunks)
     rest = repair.finish()
     assert text + (rest.text if rest else "") == shown
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_blank_lines_behind_thoughts_are_no_part_of_the_answer(size: int) -> None:
+    repair = StreamRepair(Thoughts(is_open=True))
+    sent = "Let me see.</think>\n\n28 days\n\n"
+    chunks = [AIMessageChunk(content=sent[at : at + size]) for at in range(0, len(sent), size)]
+    assert "".join(repair.feed(chunk).text for chunk in chunks) == "28 days\n\n"
 
 
 def test_the_blocks_of_the_responses_api_are_repaired_too() -> None:
