@@ -17,7 +17,7 @@ HIDING = ";;;"
 """The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 """Of a format that counts hours beyond a day, or minutes beyond an hour."""
-_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*+)(?:;|\Z)')
+_SECTION = re.compile(r'((?>(?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*))(?:;|\Z)')
 _CONDITION = re.compile(r"(?:\[[a-z]+\])?\[([<>=]{1,2})(-?\d+(?:\.\d+)?)\]", re.IGNORECASE)
 _HOLDS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "<>": ne}
 _LITERAL_ZERO = 0xF0000
