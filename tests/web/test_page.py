@@ -499,6 +499,7 @@ async def test_a_tool_that_is_switched_off_is_not_used_until_it_is_on_again(
     await visit.click(".turn.is-last [aria-label='Answer again']")
     await visit.sees(".turn.is-last.is-answered .versions")
     assert visit.get(f"/conversations/{await visit.conversation()}")["turns"][-1]["choices"]["tools"] == {}
+    await visit.why(".turn.is-last")
     [step] = await visit.texts(".turn.is-last .why .steps li")
     assert step.startswith("Searching passages")
 
