@@ -297,7 +297,7 @@ class DocumentsResponse(BaseModel):
 class ReadingResponse(BaseModel):
     """How much of each file is read, by its name."""
 
-    files: dict[str, JobProgress]
+    files: dict[str, JobProgress] = Field(examples=[{"handbook.pdf": {"done": 3, "total": 12}}])
 
 
 class ConversationView(View):

@@ -250,7 +250,7 @@ class Summarizer:
             return None
         points = self._points(form, turns)
         if not points:
-            logger.warning("old turns stay as they are: the model made no point of them")
+            logger.warning("old turns stay whole: the model made no point of them")
             return None
         return Condensed(points, _notes(form, turns))
 

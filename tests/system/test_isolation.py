@@ -57,6 +57,8 @@ HARMLESS |= {"parent_id"}
 HARMLESS_IN_BODY |= {"rating", "reason", "comment"}
 HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
 HARMLESS_IN_BODY |= {"days", "is_pinned"}
+# The interface that a key is for.
+HARMLESS_IN_BODY |= {"only"}
 # Which page of a document that the caller may read, and how.
 HARMLESS |= {"number", "numbers", "width", "v", "boxes", "download", "if-none-match"}
 SECRET = "The canary sings at noon."

@@ -250,7 +250,7 @@ async def test_a_failing_model_creates_nothing_and_logs_no_content(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         assert await condenser_of(script).condense(TURNS) is None
-    assert "stay as they are" in caplog.text
+    assert "old turns stay whole" in caplog.text
     assert "nurse" not in caplog.text
 
 
