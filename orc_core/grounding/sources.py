@@ -19,7 +19,8 @@ _QUOTES = {'"': "&quot;", "<": "&lt;", ">": "&gt;"}
 _IN_ATTRIBUTE = re.compile(r"[\"<>]|&(?=(?:amp|lt|gt|quot);)")
 _OUR_TAGS = r"(?=[\s/]*(?:source|file|picture|remembered|contexts|sentences)\b)"
 _TAG = re.compile(f"<{_OUR_TAGS}", re.I)
-_INERT_TAG = re.compile(f"\u2039{_OUR_TAGS}", re.I)
+_INERT_TAG = re.compile(rf"\u2039(?!\s?/?source\b[^<>]{{0,300}}\d){_OUR_TAGS}", re.I)
+"""Without those that would cite in the answer of who reads them."""
 _BRACKETS = "[\uff3b\u3010("
 _ANY = re.escape(_BRACKETS)
 # It begins with all marks before the letter, so that a run of brackets is read once, not once per bracket.
@@ -136,7 +137,7 @@ def inert_json(value: Any) -> str:
 
 def _inert(value: Any) -> Any:
     if isinstance(value, str):
-        return inert(value)
+        return without_places(inert(value), {})
     if isinstance(value, dict):
         return {_inert(name): _inert(each) for name, each in value.items()}
     return [_inert(each) for each in value] if isinstance(value, list) else value

@@ -13,12 +13,11 @@ MAX_VISIBLE_BRACKET = 200
 MAX_BRACKET = 4000
 MAX_DEPTH = 4
 
-_ROUND = re.compile("PARENTHESIS|CURLY|QUOTATION")
 _BRACKETS = {
     character: category
     for character in ("[", "]", *map(chr, (*range(0x2000, 0x3100), *range(0xFE00, 0xFFFE))))
     if (category := unicodedata.category(character)) in ("Ps", "Pe")
-    and not _ROUND.search(unicodedata.name(character))
+    and not re.search("PARENTHESIS|CURLY|QUOTATION", unicodedata.name(character))
 }
 _OPENINGS = frozenset(character for character, category in _BRACKETS.items() if category == "Ps")
 _CLOSINGS = _BRACKETS.keys() - _OPENINGS
@@ -27,6 +26,7 @@ _QUOTING = re.compile("ANGLE|CORNER")
 OPENING = re.compile(f"[{re.escape(''.join(sorted(_OPENINGS)))}]")
 """Opening brackets of Unicode; no round or curly ones, no quotation marks."""
 
+_CURLED = {ord(bracket): "{" if bracket in _OPENINGS else "}" for bracket in _BRACKETS}
 _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 _RANGE = r"\^?S?\d{1,4}\^?(?:\s*[-\u2013]\s*S?\d{1,4})?"
 _NAMED = r"(?:(?:sources?|cit(?:e|ation)s?)\s*[:#]?\s*|[^\W\d_]{1,20}\s*:\s*(?=\^?S\d))?"
@@ -41,8 +41,8 @@ _MARKER = re.compile(
 _NOTE = r"\^?\d{1,4}\^?(?:\s*[-\u2013]\s*\d{1,4})?"
 _BARE_MARKER = re.compile(rf"\[({_NOTE}(?:\s*[,;]\s*{_NOTE})*)(?:\u2020[^\[\]]*)?\]")
 """Without blanks at its beginning: so prompts show the numbers of notes on a page."""
-_SOURCE = re.compile(r"s\W*\d|source|cit", re.I)
-"""What each named marker has, and few other brackets."""
+_SOURCE = re.compile(r"[sd]\W*\d|source|cit", re.I)
+"""What each named marker, and each handle, has, and few other brackets."""
 _SPAN = re.compile(r"(\d{1,4})(?:\s*[-\u2013]\s*[S^]?(\d{1,4}))?", re.I)
 MOST_IN_RANGE = 20
 _HANDLE = re.compile(r"\[d\d{1,3}\.p(\d{1,4})\]")
@@ -203,13 +203,13 @@ def without_places(text: str, known: Mapping[int, Place]) -> str:
     has_name = any(map(plain.__contains__, names))
 
     def curled(found: re.Match[str]) -> str:
-        may_cite = found[1] and (has_name or _SOURCE.search(found[1]))
+        may_cite = found[1] and (has_name or _SOURCE.search(_plain(found[1])))
         return f"{{{found[1]}}}" if may_cite and _cites_round(found, known) else found[0]
 
     def cites(bracket: str) -> bool:
         return bool(status_of(bracket) or cited_numbers(bracket, known))
 
-    return _ROUND.sub(curled, _changed(text, cites, lambda bracket: f"{{{bracket[1:-1]}}}"))
+    return _ROUND.sub(curled, _changed(text, cites, lambda bracket: bracket.translate(_CURLED)))
 
 
 def without_citations(text: str) -> str:

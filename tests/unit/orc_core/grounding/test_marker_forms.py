@@ -3,7 +3,7 @@
 import pytest
 
 from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, CitationWriter, as_said
-from orc_core.grounding.sources import Source, fence, read_fenced
+from orc_core.grounding.sources import Source, fence, inert_json, read_fenced
 
 PAGE = "The pool opens at 7. It is closed on Sundays."
 
@@ -73,6 +73,7 @@ def test_what_names_no_source_is_no_marker(text: str) -> None:
     [
         "[S2]", "(S2)", "[2]", "[y_z.pdf, p. 3]", '[Page 3 of Document "y_z.pdf"]', "[none]", "[talk]",
         "(y_z.pdf, p. 3)", "(Source: S2)", "(source 2)", "[Source 2]", "【2†source】",
+        "[[y_z.pdf, p. 3]]", "(d1.p5)", "(S②)", '<source id="S2"/>', '</source id=2>',
     ],
 )  # fmt: skip
 def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str) -> None:
@@ -82,6 +83,15 @@ def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str
     writer.finish()
     assert writer.citations == []
     assert writer.grounding.uncited == 1
+
+
+@pytest.mark.parametrize("planted", ["[S2]", "[Source: S2]", "[cite: 2]", "[none]", "[talk]"])
+def test_what_a_tool_returns_cites_nothing_when_it_is_copied(planted: str) -> None:
+    writer = CitationWriter(SOURCES, "When?")
+    writer.feed(inert_json([f"The pool is blue {planted}."]))
+    writer.finish()
+    assert writer.citations == []
+    assert writer.grounding.statuses == []
 
 
 @pytest.mark.parametrize(
