@@ -43,7 +43,7 @@ from orc_core.llm.structured_outputs import (
     Abilities,
     Form,
     Part,
-    WrittenCall,
+    WrittenCalls,
     correction,
     instruction,
     read_object,
@@ -238,18 +238,18 @@ class ChatModel:
         message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        written = WrittenCall([tool["function"]["name"] for tool in tools])
+        written = WrittenCalls([tool["function"]["name"] for tool in tools])
         limit = {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
-        answer = self._answer(messages, tools, budget, limit)
-        async with aclosing(answer) as chunks:
+        async with aclosing(self._answer(messages, tools, budget, limit)) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
                 if text := written.feed(str(chunk.text)):
                     yield text
         with self._translated():
             message = merge_chunks(parts)
-        if call := written.call:
-            message = AIMessage("", tool_calls=[call])
+        if calls := written.calls:
+            invalid = message.invalid_tool_calls
+            message = AIMessage("", tool_calls=message.tool_calls or calls, invalid_tool_calls=invalid)
         elif text := written.finish():
             yield text
         if not (message.text or calls_tools(message)):
@@ -260,7 +260,7 @@ class ChatModel:
         self, messages: Prompt, tools: Sequence[dict[str, Any]], budget: CallBudget, options: dict[str, Any]
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """The answer, to a request without what the server is known to refuse, or refuses now."""
-        left_out: list[Part] = []
+        left_out: dict[Part, OrcError] = {}
         while True:
             without, has_begun = self.abilities.without.union(left_out), False
             offered = {"tools": list(tools)} if tools and Part.TOOLS not in without else {}
@@ -277,7 +277,7 @@ class ChatModel:
                 # Who sends files knows what to do if they are refused.
                 if part is None or has_begun or has_files(messages) or not budget.calls_left:
                     raise
-                left_out.append(part)
+                left_out[part] = exc
 
     async def _invoke(
         self, model: "Runnable[Any, AIMessage]", messages: Prompt, budget: CallBudget

@@ -2,9 +2,10 @@
 
 import json
 import logging
+import math
 import re
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, TypeVar
@@ -22,8 +23,11 @@ _KEPT = ("type", "description", "enum", "const")
 _NAMED_CALL = ("arguments", "parameters")
 FAILED = 500
 """The status of servers on this machine if a template, or a part of them, lacks what a request has."""
-_MAY_CALL = re.compile(r"\s*(?:\Z|[{<`]|\[\s*(?:\Z|[{T]))")
-"""`{"name": ...}` alone, in a fence, in a list, after `[TOOL_CALLS]` or in a tag."""
+_MAY_CALL = re.compile(
+    r"\s*(?:<[\w|]*(?:\Z|>\s*)|`{1,3}\Z|```\w*\s*|\[[A-Z_]*(?:\Z|\]\s*))?(?:\Z|\[?\s*(?:\Z|\{\s*(?:\Z|\")))"
+)
+"""Begins `{"name": ...}` alone, in a fence, in a list, after `[TOOL_CALLS]` or in a tag."""
+_AROUND_CALLS = re.compile(r"(?:\[[A-Z_]+\]|`{1,3}\w*|</?[\w|]+>|[\s,\[\]])*")
 
 PAUSE_SECONDS = 600.0
 """How long a model is not asked for an object after so many misses in a row."""
@@ -57,14 +61,13 @@ class Part(IntEnum):
 class Abilities:
     """What a server has shown that it can do with a model. One for all roles of the model in a process.
 
-    `forms` are tried in this order. Of a request that is refused `parts` may be left out, and are `without`
-    which requests were taken. With `thinks_first` its text begins with thoughts that only their end marks,
-    and with `reports_finish` an answer that has no finish reason is a broken one.
+    `forms` are tried in this order. Of a request that is refused `parts` may be left out. With `thinks_first`
+    its text begins with thoughts that only their end marks, and with `reports_finish` an answer that has no
+    finish reason is a broken one.
     """
 
     forms: Sequence[Form] = (Form.TOOL,)
     parts: Sequence[Part] = (Part.TOOLS,)
-    without: set[Part] = field(default_factory=set)
     thinks_first: bool = False
     is_local: bool = False
     reports_finish: bool = False
@@ -72,6 +75,7 @@ class Abilities:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def __post_init__(self) -> None:
+        self._left_out_until = dict[Part, float]()
         self._restart(asked_from=0.0)
 
     def _restart(self, asked_from: float) -> None:
@@ -82,6 +86,11 @@ class Abilities:
     def form(self) -> Form | None:
         """The form to ask in; None: the model is not asked for a while, because all have failed."""
         return self._left[0] if self.clock() >= self._asked_from else None
+
+    @property
+    def without(self) -> set[Part]:
+        """The parts that are left out of requests, because some were taken without them only."""
+        return {part for part, until in self._left_out_until.items() if self.clock() < until}
 
     @property
     def takes_tools(self) -> bool:
@@ -96,10 +105,12 @@ class Abilities:
         has_failed = self.is_local and getattr(exc.__cause__, "status_code", 0) == FAILED
         return min(rest, default=None) if has_failed or exc.code == REQUEST_REFUSED else None
 
-    def taken(self, left_out: Sequence[Part]) -> None:
-        """A request was taken without these parts. It needs the last one, none before was the only cause."""
-        for part in left_out[-1:]:
-            self.without.add(part)
+    def taken(self, left_out: Mapping[Part, OrcError]) -> None:
+        """A request was taken without these parts, after these errors. None before the last was the only
+        cause; and of what was no refusal, not even that is known permanently."""
+        for part, error in [*left_out.items()][-1:]:
+            is_refusal = error.code == REQUEST_REFUSED
+            self._left_out_until[part] = math.inf if is_refusal else self.clock() + self.pause_seconds
             logger.info("requests are sent without %s from now on", part.name)
             if part is not Part.TOOLS:
                 self._restart(asked_from=0.0)
@@ -159,8 +170,8 @@ def _first_object(text: str) -> Any:
         raise ValueError("the object is too deep") from exc
 
 
-class WrittenCall:
-    """Holds back a text that may be a call of one of these tools: some models write it as text."""
+class WrittenCalls:
+    """Holds back a text that may be calls of these tools: some models write them as text."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -179,16 +190,20 @@ class WrittenCall:
         return held
 
     @property
-    def call(self) -> ToolCall | None:
-        """The call that the text is; None if it is none."""
-        try:
-            value = _first_object(self._held or "")
-        except ValueError:
-            return None
-        arguments: Any = next((value[key] for key in _NAMED_CALL if key in value), {})
-        if value.get("name") not in self._names or not isinstance(arguments, dict):
-            return None
-        return tool_call(name=value["name"], args=arguments, id="call_in_text")
+    def calls(self) -> list[ToolCall]:
+        """The calls that the text consists of; none if it says anything else."""
+        rest, found = self._held or "", list[ToolCall]()
+        while rest := _AROUND_CALLS.sub("", rest, count=1):
+            try:
+                value, end = json.JSONDecoder().raw_decode(rest)
+                name, given = value.get("name"), [value[key] for key in _NAMED_CALL if key in value]
+            except (ValueError, RecursionError, AttributeError):
+                return []
+            if name not in self._names or not all(isinstance(each, dict) for each in given):
+                return []
+            rest = rest[end:]
+            found.append(tool_call(name=name, args=next(iter(given), {}), id=f"call_{len(found)}_in_text"))
+        return found
 
 
 def response_format(schema: type[BaseModel]) -> Json:

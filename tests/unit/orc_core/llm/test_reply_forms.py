@@ -13,7 +13,7 @@ from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Rep
 from orc_core.errors import DependencyDown
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.errors import ModelMisconfigured
-from orc_core.llm.structured_outputs import Part
+from orc_core.llm.structured_outputs import PAUSE_SECONDS, Part, WrittenCalls
 from tests.unit.orc_core.conftest import Build
 
 
@@ -120,6 +120,11 @@ CALLS = {
     "text in a tag": lambda: streamed(says({"content": f"<tool_call>\n{WRITTEN}\n</tool_call>"}), END),
     "text behind a mark": lambda: streamed(says({"content": f"[TOOL_CALLS] [{WRITTEN}]"}), END),
     "parameters": lambda: streamed(says({"content": WRITTEN.replace("arguments", "parameters")}), END),
+    "text, and as OpenAI does": lambda: streamed(
+        says({"content": f"<tool_call>{WRITTEN.replace('1', '2')}</tool_call>"}),
+        says({"tool_calls": [CALL]}),
+        END,
+    ),
 }
 
 
@@ -138,6 +143,12 @@ async def test_a_call_is_made_and_not_shown(form: str, double: OpenAIDouble, loc
         "[S1] has 28 days.",
         "<28 days",
         '{"name": "documents_list", "arguments": 3}',
+        '{"name": ["documents_list"]}',
+        "[28, 29]",
+        f"`documents_list` is called so: {WRITTEN}",
+        f"{WRITTEN} is on page 3 [S1].",
+        f"```\n{WRITTEN}\n```\nis on page 3 [S1].",
+        f"<b>Page 3</b> has {WRITTEN}",
     ],
 )
 async def test_a_text_that_is_no_call_is_the_answer(
@@ -145,6 +156,22 @@ async def test_a_text_that_is_no_call_is_the_answer(
 ) -> None:
     double.responder = lambda _: Reply(text=text)
     assert await answer(local) == (text, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["```python\nprint(28)", "<b>28</b> days", "`leave_days` is 28", "[S1] says", "{x"]
+)
+def test_an_answer_that_begins_with_a_sign_is_shown_while_it_is_written(text: str) -> None:
+    written = WrittenCalls(["documents_list"])
+    assert "".join(map(written.feed, text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", [f"[{WRITTEN}, {WRITTEN}]", f"<tool_call>{WRITTEN}</tool_call>\n<tool_call>{WRITTEN}</tool_call>"]
+)
+async def test_several_calls_are_made(text: str, double: OpenAIDouble, local: ChatModel) -> None:
+    double.responder = lambda _: Reply(text=text)
+    assert await answer(local) == ("", [("documents_list", {"n": 1})] * 2)
 
 
 async def test_thoughts_that_the_template_opens_are_known_from_the_first_on(
@@ -259,6 +286,22 @@ async def test_a_model_that_thinks_up_to_its_limit_is_asked_without_one(
     for _ in range(2):
         assert await answer(local) == (ANSWER, [])
     assert [len(request.body.get("tools", [])) for request in double.requests] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("once", [Failure(status=500), Reply(text="<think>Hm", finish_reason="length")])
+async def test_what_may_have_had_another_cause_is_sent_again_after_a_while(
+    once: Failure | Reply, double: OpenAIDouble, local: ChatModel
+) -> None:
+    now = 0.0
+    local.abilities.clock = lambda: now
+    double.responder = lambda asked: once if len(double.requests) == 1 else Reply(text=ANSWER)
+    await answer(local)
+    assert local.abilities.without
+    now += PAUSE_SECONDS
+    await answer(local)
+    assert not local.abilities.without
+    assert double.requests[-1].body["tools"]
+    assert double.requests[-1].body["max_tokens"]
 
 
 @pytest.mark.parametrize(("status", "code"), [(402, "model_quota"), (408, "model_timeout")])
