@@ -44,7 +44,7 @@ def formula(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
             sign if given is None else given for given, sign in zip(edges, "(|)", strict=True)
         )
         return f"{begin}{between.join(texts)}{end}"
-    return None
+    return "".join(texts) if texts else None
 
 
 def _blank_behind(node: _Element) -> str:

@@ -75,7 +75,8 @@ def parse(markup: str, css: str = "", *, is_styled: bool = True) -> tuple[Iterat
     if is_styled and not soup.get_text(strip=True):
         return parse(markup, is_styled=False)
     for element in soup("math"):
-        element.replace_with(equation(fromstring(str(element), XMLParser(recover=True, **SAFE))))
+        parser = XMLParser(recover=True, remove_comments=True, remove_pis=True, **SAFE)
+        element.replace_with(equation(fromstring(str(element), parser)))
     for element in soup(True):
         _show_look(element)
     for items in soup("ol"):

@@ -18,7 +18,7 @@ HIDING = ";;;"
 _HOURS = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 """Of a format that counts hours beyond a day, or minutes beyond an hour."""
 _SECTION = re.compile(r'((?>(?:"[^"]*"|\\.|\[[^\]]*\]|[^;"\\\[])*))(?:;|\Z)')
-_CONDITION = re.compile(r"(?:\[[a-z]+\])?\[([<>=]{1,2})(-?\d+(?:\.\d+)?)\]", re.IGNORECASE)
+_CONDITION = re.compile(r"(?:\[[a-z]+\])?\[(<[=>]?|>=?|=)(-?\d+(?:\.\d+)?)\]", re.IGNORECASE)
 _HOLDS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "<>": ne}
 _LITERAL_ZERO = 0xF0000
 """Literal characters of a format stand so far behind their place in Unicode, to be known from its signs."""
@@ -46,8 +46,8 @@ def show_formatted(value: float, code: str) -> str:
     if not places and before:
         return before.strip("\0")
     shown = show_number(value, is_share="%" in section)
-    if float(value).is_integer():
-        shown = _masked(shown, places) if _MASK.fullmatch(places) and value >= 0 else shown
+    if float(value).is_integer() and "%" not in section:
+        shown = _masked(f"{value:.0f}", places) if _MASK.fullmatch(places) and value >= 0 else shown
         shown = f"{value:0{len(places)}.0f}" if _ZEROS.fullmatch(places) else shown
     return f"{before.replace('-', '') if value < 0 else before}{shown}{behind}"
 

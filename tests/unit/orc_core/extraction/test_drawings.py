@@ -4,12 +4,15 @@ import io
 import zipfile
 
 import pytest
+from lxml.etree import _Element, fromstring
 from openpyxl import Workbook
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
+from orc_core.extraction.drawings import formula
+from orc_core.extraction.packages import local
 from tests.unit.orc_core.extraction.samples import Read, W, archive, docx, paragraph, with_member
 
 M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
@@ -50,6 +53,21 @@ def in_paragraph(content: str) -> str:
 async def test_fractions_keep_their_line(read: Read, equation: str, text: str) -> None:
     extraction = await read("a.docx", docx(in_paragraph(equation)))
     assert extraction.pages[0].text == f"so {text} is it"
+
+
+def test_each_part_of_nested_fractions_is_read_once() -> None:
+    nested = "<m:r><m:t>1</m:t></m:r>"
+    for _ in range(10):
+        fraction_type = '<m:fPr><m:type m:val="noBar"/></m:fPr>'
+        nested = f'<m:f xmlns:m="{M}">{fraction_type}<m:num>{nested}</m:num><m:den/></m:f>'
+    read = list[str]()
+
+    def text_of(node: _Element) -> str:
+        read.append(local(node))
+        return "".join(formula(child, text_of) or text_of(child) for child in node) + (node.text or "")
+
+    assert text_of(fromstring(nested)) == "1"
+    assert len(read) < 50
 
 
 async def test_a_table_follows_its_caption(read: Read) -> None:

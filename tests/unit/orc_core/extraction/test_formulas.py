@@ -11,6 +11,7 @@ M = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 DEPTHS = ("Berth | 2024 | 2025", "Berth: Bell | 2025: 14")
 LINK = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
 WEB = (
+    ("<!-- 9 --><mn>1</mn><!-- 9 -->", "1"),
     ("<msup><mn>10</mn><mn>6</mn></msup>", "10^6"),
     ("<mn>3</mn><mfrac><mn>1</mn><mn>4</mn></mfrac>", "3 1/4"),
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>", "(a+b)/2"),

@@ -63,6 +63,13 @@ async def test_a_workbook_that_only_excel_opens_is_read(read: Read, kind: str) -
     assert page.text.split("\n")[-1] == f"Name: Pavel Dorn | City: Bergen | Salary: {values}"
 
 
+async def test_characters_that_xml_cannot_have_are_read(read: Read) -> None:
+    book = Workbook()
+    book.worksheets[0].append(["a_x0007_b", "_xD83D__xDE00_", "c_xD83D_d", "e_x005F_x0041_"])
+    [page] = (await read("a.xlsx", saved(book))).pages
+    assert page.text.split("\n")[-1] == "a b | \U0001f600 | c\ufffdd | e_x0041_"
+
+
 async def test_a_binary_workbook_is_refused_as_such(read: Read) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as package:
@@ -91,6 +98,9 @@ async def test_a_binary_workbook_is_refused_as_such(read: Read) -> None:
         (0, '"Yes";"Yes";"No"', "No"),
         (-5, "0;[Red]-0", "-5"),
         (0, "0;-0;;@", ""),
+        (1, "00%", "100%"),
+        (1e20, "000-00", "1000000000000000000-00"),
+        (5, "[=>100]0;0", "5"),
     ],
 )
 def test_numbers_keep_zeros_currencies_and_units(value: float, code: str, shown: str) -> None:
