@@ -63,11 +63,11 @@ export function copyTable(button) {
   copyWithForm(table, rowsOf(table, "\t"), t("table.copied"));
 }
 
+/** A cell of a file. What a document has written must not be a formula in a spreadsheet. @param {string} text */
+export const cellOf = (text) => `"${text.replace(/^(?=[=@]|[+-].*[(!|])/, "'").replaceAll('"', '""')}"`;
+
 /** A spreadsheet expects semicolons where numbers have commas. @param {EventTarget | null} button */
 export function saveTable(button) {
-  const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
-  save(
-    new Blob([`\uFEFF${rowsOf(tableAt(button), number(0.5).includes(",") ? ";" : ",", quoted)}\n`], { type: "text/csv" }),
-    `${t("table")}.csv`,
-  );
+  const rows = rowsOf(tableAt(button), number(0.5).includes(",") ? ";" : ",", cellOf);
+  save(new Blob([`\uFEFF${rows}\n`], { type: "text/csv" }), `${t("table")}.csv`);
 }

@@ -8,6 +8,7 @@ const { number, speak, t } = await load("i18n");
 const { numbered, placesIn, safeAddress } = await load("markdown");
 const { numbersOf, pagesOf } = await load("parts");
 const { partsOf } = await load("colours");
+const { cellOf } = await load("copies");
 const { carryOut, dismiss, doLater, notices, takeBack } = await load("store");
 const { freeName, uploads } = await load("uploads");
 
@@ -49,6 +50,12 @@ test("words and numbers are those of the language", async () => {
     ["1 fichier", "1 200 fichiers", "0,5"],
   );
   await speak("en");
+});
+
+test("a cell of a saved table is no formula of a spreadsheet", () => {
+  const formulas = ['=HYPERLINK("http://a.example")', "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+WEBSERVICE(A1)"];
+  for (const text of formulas) assert.equal(cellOf(text), `"'${text.replaceAll('"', '""')}"`);
+  for (const text of ["-5", "+3.5 %", "-1,084.00 €", "a = b", "Fee (2023)"]) assert.equal(cellOf(text), `"${text}"`);
 });
 
 test("places are counted in characters, not in parts of an emoji", () => {
