@@ -29,7 +29,7 @@ _FONTS: dict[str, dict[int, str]] = {
     "wingdings": _WINGDINGS,
     "wingdings 2": dict(zip(b"OPQRST\xa3", "✗✓☒☑☒☒☐", strict=True)),
 }
-_PRIVATE = re.compile("[\uf020-\uf0ff]")
+PRIVATE = re.compile("[\uf020-\uf0ff]")
 _FIRST_PRIVATE = 0xF000
 
 
@@ -46,14 +46,18 @@ def symbol(code: str, font: str) -> str:
     return UNKNOWN if is_private or not 0x20 <= number < 0x110000 else chr(number)
 
 
+def has_symbols(font: str) -> bool:
+    return font.strip().lower() in _FONTS
+
+
 def with_symbols(text: str, font: str) -> str:
     """The text with the characters that it has in a font of symbols; without a known font, as it is."""
     known = _FONTS.get(font.strip().lower())
     if known is None:
         return text
-    if not _PRIVATE.search(text):
+    if not PRIVATE.search(text):
         return "".join(known.get(ord(each), each) for each in text)
-    return _PRIVATE.sub(lambda found: known.get(ord(found[0]) & 0xFF, UNKNOWN), text)
+    return PRIVATE.sub(lambda found: known.get(ord(found[0]) & 0xFF, UNKNOWN), text)
 
 
 class Look(NamedTuple):
@@ -77,7 +81,8 @@ class Look(NamedTuple):
         return raised(text) if self.rise > 0 else lowered(text) if self.rise < 0 else text
 
 
-_FIGURES, _HIGH, _LOW = "0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎"
+SIGNS = "+-−"
+_FIGURES, _HIGH, _LOW = f"0123456789{SIGNS}()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾", "₀₁₂₃₄₅₆₇₈₉₊₋₋₍₎"
 _TO_HIGH, _TO_LOW = str.maketrans(_FIGURES, _HIGH), str.maketrans(_FIGURES, _LOW)
 _TO_PLAIN = str.maketrans(_HIGH + _LOW, _FIGURES.replace("−", "-") * 2)
 _SUPER, _SUB = "⁰¹²³⁴⁵⁶⁷⁸⁹", "₀-₉"

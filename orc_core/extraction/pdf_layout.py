@@ -14,7 +14,7 @@ from pypdfium2 import raw
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
 from orc_core.extraction.looks import lowered, raised, set_apart
 from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
-from orc_core.extraction.pdf_struck import struck_words
+from orc_core.extraction.pdf_struck import half_struck, struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
 from orc_core.extraction.pdf_word_boxes import (
     HYPHENS,
@@ -23,6 +23,7 @@ from orc_core.extraction.pdf_word_boxes import (
     Rectangles,
     find_rectangles,
     find_words,
+    in_font,
     match,
     measure,
 )
@@ -94,7 +95,12 @@ def laid_out(
         if (apart := _with_blanks(drawn, text, characters, places)) != text:
             text, places = apart, match(apart, characters) or places
         rectangles = find_rectangles(drawn, places.pieces)
-        marked = _with_ligatures(drawn, _with_raised(drawn, characters, places, rectangles))
+        if cuts := half_struck(drawn, places, rectangles, additions.struck) if additions.struck else set():
+            text = _cut(text, places, cuts)
+            places = match(text, characters) or places
+            rectangles = find_rectangles(drawn, places.pieces)
+        marked = _with_raised(drawn, characters, places, rectangles)
+        marked = in_font(drawn, _with_ligatures(drawn, marked))
         text = _rewritten(text, places, characters, marked)
         layout = without_doubles(Layout(text, measure(page, rectangles, places)), page.get_size())
         middle = places.pieces[len(places.pieces) // 2][0]
@@ -106,7 +112,7 @@ def laid_out(
             or (not is_upright and _lacks_line_ends(characters, places))
             or _has_glued_numbers(drawn, characters, is_upright=is_upright)
         ):
-            layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
+            layout = _unscrambled(page, drawn, marked, tidy, turns, cuts) or layout
         layout = without_words(layout, struck_words(page, layout, additions.struck))
         layout = _without_line_numbers(layout)
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
@@ -215,6 +221,19 @@ def _with_blanks(drawn: pypdfium2.PdfTextPage, text: str, characters: str, place
     return "".join([*pieces, text[done:]])
 
 
+def _cut(text: str, places: Places, cuts: set[int]) -> str:
+    """The text with a blank before each of these characters."""
+    pieces, done = [], 0
+    for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
+        at = word.start()
+        for start, end in places.pieces[piece : piece + places.broken.get(piece, 1)]:
+            for cut in sorted(cuts.intersection(range(start + 1, end))):
+                pieces.append(text[done : at + cut - start])
+                done = at + cut - start
+            at += end - start
+    return " ".join([*pieces, text[done:]])
+
+
 def _is_line_end(characters: str, start: int, end: int, after: int) -> bool:
     """Whether a line ends between two parts of a word, without a hyphen."""
     return "\n" in characters[end:after] and characters[start:end][-1:] not in HYPHENS
@@ -234,13 +253,18 @@ def _rewritten(text: str, places: Places, characters: str, marked: str) -> str:
 
 
 def _unscrambled(
-    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, characters: str, tidy: Tidy, turns: int
+    page: pypdfium2.PdfPage,
+    drawn: pypdfium2.PdfTextPage,
+    characters: str,
+    tidy: Tidy,
+    turns: int,
+    cuts: set[int],
 ) -> Layout | None:
     """The page in reading order; None if its words cannot be found.
 
     Its text is made from the characters: PDFium leaves out line ends between scrambled lines.
     """
-    ends = [0, *_cuts(drawn, characters), len(characters)]
+    ends = [0, *sorted(cuts.union(_cuts(drawn, characters))), len(characters)]
     text = tidy(" ".join(characters[start:end] for start, end in pairwise(ends)))
     places = match(text, characters)
     if places is None:

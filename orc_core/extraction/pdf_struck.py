@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from ctypes import byref, c_float, c_int, c_uint
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
-from orc_core.extraction.pdf_word_boxes import as_shown
+from orc_core.extraction.pdf_word_boxes import Places, Rectangles, as_shown
 from orc_core.extraction.reading_order import Boxes, Layout
 
 MOST_OBJECTS = 5_000
@@ -93,20 +94,52 @@ def struck_words(page: pypdfium2.PdfPage, layout: Layout, lines: Sequence[Points
         return set()
     points = np.add(lines, (0, 0.1, 0, -0.1))
     boxes = np.sort(layout.boxes.reshape(-1, 2, 2), axis=1).reshape(-1, 4)  # see word_boxes.py
-    found = _through(as_shown(page, points), boxes)
-    struck = [place for row in found for place in np.flatnonzero(row).tolist()]
-    ends = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2])  # of words, by box
-    return {int(ends[place - 1]) if place else 0 for place in struck}
+    is_struck = np.zeros(len(boxes), bool)
+    for through in _through(as_shown(page, points), boxes):
+        is_struck |= through
+    widths = boxes[:, 2] - boxes[:, 0]
+    is_last = layout.boxes[:, 0] <= layout.boxes[:, 2]
+    word = np.cumsum(is_last) - is_last
+    struck, whole = (np.bincount(word, weights=each) for each in (widths * is_struck, widths))
+    return set(np.flatnonzero((struck > whole / 2) & (whole > 0)).tolist())
+
+
+def half_struck(
+    drawn: pypdfium2.PdfTextPage, places: Places, rectangles: Rectangles, lines: Sequence[Points]
+) -> set[int]:
+    """The characters within words at which a line through a part of the word begins or ends."""
+    counts = [rectangles.counts.get(number, 1) for number in range(len(places.pieces))]
+    numbers = np.repeat(np.arange(len(counts)), counts)
+    boxes = rectangles.points * (1, -1, 1, -1)  # downwards, as displayed
+    cuts: set[int] = set()
+    for line in np.multiply(lines, (1, -1, 1, -1)).reshape(-1, 4):
+        is_crossed, covered = _crossed(line, boxes)
+        if covered[is_crossed].sum() < _LEAST_WORDS * (line[2] - line[0]):
+            continue
+        for number in set(numbers[is_crossed].tolist()):
+            start, end = places.pieces[number]
+            centers = [(edges[0] + edges[2]) / 2 for edges in map(drawn.get_charbox, range(start, end))]
+            within = [bool(line[0] <= center <= line[2]) for center in centers]
+            if 0 < sum(within) < _LEAST_COVERED * len(within):
+                cuts.update(start + at for at, (one, other) in enumerate(pairwise(within), 1) if one != other)
+    return cuts
 
 
 def _through(lines: Boxes, boxes: Boxes) -> Iterator[Any]:
     """For each line that strikes words out, which boxes it goes through."""
-    left, top, right, bottom = boxes.T
-    width, height = right - left, bottom - top
+    width = boxes[:, 2] - boxes[:, 0]
     for line in lines:
-        shares = ((line[1] + line[3]) / 2 - top) / np.maximum(height, 1)
-        covered = np.minimum(right, line[2]) - np.maximum(left, line[0])
-        is_struck = (shares > _HIGHEST) & (shares < _LOWEST) & (covered >= _LEAST_COVERED * width)
-        is_struck &= (line[3] - line[1] <= _THICKEST * height) & (width > 0)
+        is_crossed, covered = _crossed(line, boxes)
+        is_struck = is_crossed & (covered >= _LEAST_COVERED * width) & (width > 0)
         if width[is_struck].sum() >= _LEAST_WORDS * (line[2] - line[0]) > 0:
             yield is_struck
+
+
+def _crossed(line: Any, boxes: Any) -> tuple[Any, Any]:
+    """Which boxes a thin line goes through in the middle, and how much of each it covers."""
+    left, top, right, bottom = boxes.T
+    height = bottom - top
+    shares = ((line[1] + line[3]) / 2 - top) / np.maximum(height, 1)
+    covered = np.minimum(right, line[2]) - np.maximum(left, line[0])
+    is_middle = (shares > _HIGHEST) & (shares < _LOWEST) & (line[3] - line[1] <= _THICKEST * height)
+    return is_middle & (covered > 0), covered

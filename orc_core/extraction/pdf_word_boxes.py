@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from ctypes import byref, c_double, c_ushort
+from ctypes import byref, c_double, c_int, c_ushort, create_string_buffer
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import pypdfium2
 from numpy.typing import NDArray
 from pypdfium2 import raw
 
+from orc_core.extraction.looks import PRIVATE, UNKNOWN, with_symbols
 from orc_core.extraction.reading_order import Boxes, as_boxes
 from orc_core.extraction.word_boxes import SCALE, Box, merge, split_words, stored
 
@@ -136,6 +137,23 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
     return _SURROGATES.sub(
         lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0", single
     )
+
+
+_SYMBOLS = re.compile(r"(?:[A-Z]{6}\+)?(?:Open|Star)?(Symbol|Wingdings) ?(2?)")
+_LONGEST_NAME = 100
+
+
+def in_font(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters, with the signs for the private codes of fonts of symbols: `≥`, `±`, `•`."""
+
+    def sign(found: re.Match[str]) -> str:
+        name, flags = create_string_buffer(_LONGEST_NAME), c_int()
+        raw.FPDFText_GetFontInfo(drawn.raw, found.start(), name, _LONGEST_NAME, flags)
+        font = _SYMBOLS.match(name.value.decode("latin-1"))
+        shown = with_symbols(found[0], " ".join(filter(None, font.groups()))) if font else UNKNOWN
+        return found[0] if shown == UNKNOWN else shown
+
+    return PRIVATE.sub(sign, characters)
 
 
 def _seen(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, characters: str) -> str:
