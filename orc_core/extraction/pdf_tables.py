@@ -13,16 +13,31 @@ from orc_core.extraction.reading_order import Boxes, Layout, Line, edges_of, lay
 from orc_core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 LEAST_COLUMNS = LEAST_ROWS = 3
+MOST_COLUMNS = 200
+_HIGHEST_GAP = 1.5
+"""Between rows of a table, as a multiple of the usual one."""
+_LEAST_SHARED = 0.2
+"""Of the heights of words on a line; names in the middle of two rows share some with both."""
 _WIDEST_BLANK = 0.8
 """Between words of a cell, as a share of the height of the line."""
 
 
-class _Cell(NamedTuple):
-    """Words of a line without wide gaps between them, and where they begin and end."""
+Column = tuple[int, int]
+"""Where the cells of a column begin and end."""
 
-    text: str
-    left: int
-    right: int
+
+class _Cell(NamedTuple):
+    """Words of a line without wide gaps between them, and where each of them begins and ends."""
+
+    words: list[tuple[str, int, int]]
+
+    @property
+    def text(self) -> str:
+        return " ".join(text for text, _, _ in self.words)
+
+    @property
+    def place(self) -> Column:
+        return self.words[0][1], self.words[-1][2]
 
 
 def with_empty_cells(layout: Layout, size: tuple[float, float]) -> Layout:
@@ -38,11 +53,19 @@ def with_empty_cells(layout: Layout, size: tuple[float, float]) -> Layout:
     cells = [
         list(_cells(line, blank)) if line.words and line.words[0][-1] in beginnings else [] for line in lines
     ]
-    numbers = range(len(lines))
+    tops = [min((box[1] for word in line.words for box in word), default=0) for line in lines]
+    is_row = [len(each) > 1 for each in cells]
+    # The name of some rows can be in a line between them.
+    within = [False, *(one and other for one, other in zip(is_row, is_row[2:], strict=False)), False]
+    is_part = [
+        row or (bool(each) and between) for row, each, between in zip(is_row, cells, within, strict=False)
+    ]
+    for number in range(len(lines) - 1):
+        if is_part[number] and not is_row[number]:
+            tops[number] = tops[number + 1]
     changed = False
-    for is_row, group in groupby(numbers, key=lambda number: len(cells[number]) > 1):
-        rows = list(group)
-        for number, text in _set_apart(rows, cells) if is_row else ():
+    for is_table, group in groupby(range(len(is_part)), key=is_part.__getitem__):
+        for number, text in _set_apart(list(group), cells, tops) if is_table else ():
             # The line with this text, whose additional words have no place.
             words = iter(lines[number].words)
             lines[number] = Line(
@@ -60,13 +83,17 @@ def _beginnings_of_rows(boxes: Boxes, blank: float) -> set[Edges]:
     if len(boxes) < LEAST_ROWS * LEAST_COLUMNS:
         return set()
     one, other = boxes[:-1], boxes[1:]
-    is_same_line = (one[:, 0] <= other[:, 0]) & (other[:, 1] < one[:, 3]) & (one[:, 1] < other[:, 3])
+    shared = np.minimum(one[:, 3], other[:, 3]) - np.maximum(one[:, 1], other[:, 1])
+    heights = np.minimum(one[:, 3] - one[:, 1], other[:, 3] - other[:, 1])
+    is_same_line = (one[:, 0] <= other[:, 0]) & (shared > _LEAST_SHARED * heights)
     starts = np.flatnonzero(np.append(True, ~is_same_line))
     heights = np.maximum.reduceat(boxes[:, 3], starts) - np.minimum.reduceat(boxes[:, 1], starts)
     line = np.cumsum(~is_same_line)
     is_wide = is_same_line & (other[:, 0] - one[:, 2] > blank * heights[line])
     counts = np.bincount(line[is_wide], minlength=len(starts))
-    runs = np.flatnonzero(np.diff(np.concatenate(([0], counts > 0, [0])))).reshape(-1, 2).tolist()
+    is_row = counts > 0
+    is_row[1:-1] |= is_row[:-2] & is_row[2:]
+    runs = np.flatnonzero(np.diff(np.concatenate(([0], is_row, [0])))).reshape(-1, 2).tolist()
     blanks = counts.tolist()
     found = [
         starts[first:end]
@@ -83,39 +110,125 @@ def _cells(line: Line, blank: float) -> Iterator[_Cell]:
     widest = blank * (max(bottoms, default=0) - min(tops, default=0))
     for text, (box, *more) in zip(WORD.findall(line.text), line.words, strict=False):
         left, _, right, _ = box
-        if more or box == NOWHERE or text == "|" or (found and left < found[-1].left):
+        if more or box == NOWHERE or text == "|" or (found and left < found[-1].place[0]):
             return
-        if found and left - found[-1].right <= widest:
-            found[-1] = _Cell(f"{found[-1].text} {text}", found[-1].left, right)
+        if found and left - found[-1].place[1] <= widest:
+            found[-1].words.append((text, left, right))
         else:
-            found.append(_Cell(text, left, right))
+            found.append(_Cell([(text, left, right)]))
     yield from found
 
 
-def _set_apart(rows: Sequence[int], cells: Sequence[Sequence[_Cell]]) -> Iterator[tuple[int, str]]:
-    """The texts of the rows of a table that has empty cells before others; nothing for other lines."""
-    most = max(len(cells[row]) for row in rows)
-    whole = [cells[row] for row in rows if len(cells[row]) == most]
+def _set_apart(
+    rows: Sequence[int], cells: Sequence[Sequence[_Cell]], tops: Sequence[int]
+) -> Iterator[tuple[int, str]]:
+    """The texts of the rows of a table that has empty cells before others; nothing for other lines.
+
+    Lines that make no table together can be several tables, or one below a line of two cells.
+    """
+    table = [cells[row] for row in rows]
+    for texts in (_in_whole_rows(table), *(_below_header(table, header) for header in (1, 2))):
+        if texts is not None:
+            if any(row and "" in row for row in texts):
+                yield from ((at, " | ".join(row)) for at, row in zip(rows, texts, strict=True) if row)
+            return
+    parts = _between_gaps(rows, tops)
+    if len(parts) == 1:
+        parts = [list(part) for _, part in groupby(rows, key=lambda row: len(cells[row]) > 1)]
+    if len(parts) == 1 and len(table[0]) < LEAST_COLUMNS <= len(table[1 % len(table)]):
+        parts = [rows[:1], rows[1:]]
+    for part in parts if len(parts) > 1 else ():
+        yield from _set_apart(part, cells, tops)
+
+
+def _between_gaps(rows: Sequence[int], tops: Sequence[int]) -> list[Sequence[int]]:
+    """The rows in parts without a gap that is much higher than the usual one."""
+    gaps = [tops[other] - tops[one] for one, other in pairwise(rows)]
+    seen = sorted(filter(None, gaps)) or [0]
+    most = _HIGHEST_GAP * seen[len(seen) // 2]
+    starts = [0, *(at for at, gap in enumerate(gaps, 1) if gap > most), len(rows)]
+    return [rows[start:end] for start, end in pairwise(starts)]
+
+
+def _in_whole_rows(table: Sequence[Sequence[_Cell]]) -> list[list[str] | None] | None:
+    """The rows by the columns of those with most cells; None if a row does not fit."""
+    most = max(map(len, table))
+    whole = [row for row in table if len(row) == most]
     columns = [
-        (min(cell.left for cell in column), max(cell.right for cell in column))
+        (min(cell.place[0] for cell in column), max(cell.place[1] for cell in column))
         for column in zip(*whole, strict=True)
     ]
-    is_table = len(rows) >= LEAST_ROWS and most >= LEAST_COLUMNS
-    has_header = len(whole) > 1 or len(cells[rows[0]]) == most
+    is_table = len(table) >= LEAST_ROWS and LEAST_COLUMNS <= most <= MOST_COLUMNS
+    has_header = len(whole) > 1 or len(table[0]) == most
     if not (is_table and has_header) or any(one[1] >= other[0] for one, other in pairwise(columns)):
-        return
-    placed = {row: texts for row in rows if (texts := _placed(cells[row], columns)) is not None}
-    if len(placed) == len(rows) and any("" in texts for texts in placed.values()):
-        for row, texts in placed.items():
-            yield row, " | ".join(texts)
+        return None
+    placed = [_placed(row, columns) for row in table]
+    return None if None in placed else placed
 
 
-def _placed(cells: Sequence[_Cell], columns: Sequence[tuple[int, int]]) -> list[str] | None:
+def _below_header(table: Sequence[Sequence[_Cell]], header: int) -> list[list[str] | None] | None:
+    """The rows by the columns that cells below each other make, below some rows with names of columns.
+
+    Names that are not above their columns have no columns.
+    """
+    body = table[header:]
+    columns: list[Column] = []
+    for left, right in sorted(place for row in body for _, place in _places(row)):
+        if columns and left <= columns[-1][1]:
+            columns[-1] = columns[-1][0], max(columns[-1][1], right)
+        else:
+            columns.append((left, right))
+    if len(body) < LEAST_ROWS or not LEAST_COLUMNS <= len(columns) <= MOST_COLUMNS:
+        return None
+    placed = [_placed(row, columns) for row in body]
+    # A table whose first row names its columns, and has none for the names of its rows, has no gaps.
+    if None in placed or not any("" in (row or ())[not at :] for at, row in enumerate(placed)):
+        return None
+    filled = [{at for at, text in enumerate(row or ()) if text} for row in placed if row and len(row) > 1]
+    # Two columns of which no row has both are one, with some cells on its left and some on its right.
+    if not all(
+        any({one, other} <= row for row in filled)
+        for one, other in pairwise(sorted(set[int]().union(*filled)))
+    ):
+        return None
+    return [*(_names(row, columns) for row in table[:header]), *placed]
+
+
+def _places(row: Sequence[_Cell]) -> list[tuple[_Cell, Column]]:
+    """The cells with their places; of the name of several rows, which can be long, that of its first word."""
+    return [(cell, cell.place if len(row) > 1 else cell.words[0][1:]) for cell in row]
+
+
+def _within(place: Column, columns: Sequence[Column]) -> list[int]:
+    return [at for at, (left, right) in enumerate(columns) if place[0] <= right and left <= place[1]]
+
+
+def _placed(cells: Sequence[_Cell], columns: Sequence[Column]) -> list[str] | None:
     """The text of each column up to the last one; None if a cell is in no column or in several."""
     texts: list[str] = []
-    for cell in cells:
-        within = [at for at, (left, right) in enumerate(columns) if cell.left <= right and left <= cell.right]
-        if len(within) != 1 or within[0] < len(texts):
+    for cell, place in _places(cells):
+        within = _within(place, columns)
+        if len(within) != 1 or within[0] < len(texts) or (len(cells) == 1 and within != [0]):
             return None
         texts += [""] * (within[0] - len(texts)) + [cell.text]
     return texts
+
+
+def _names(cells: Sequence[_Cell], columns: Sequence[Column]) -> list[str] | None:
+    """The same of names of columns: one over several columns is in the first of them.
+
+    Names with narrow blanks between them are of a column each, if they are as many. If all columns have
+    names, a name does not have to be above the figures, which are on the right.
+    """
+    texts: list[str] = []
+    are_all = len(cells) == len(columns)
+    for cell in cells:
+        within = _within(cell.place, columns) or are_all * [len(texts)]
+        if not within or within[0] < len(texts):
+            return None
+        are_names = [_within((start, end), columns) for _, start, end in cell.words] == [
+            [at] for at in within
+        ]
+        named = [text for text, _, _ in cell.words] if are_names else [cell.text]
+        texts += [""] * (within[0] - len(texts)) + named
+    return texts if sum(map(bool, texts)) >= LEAST_COLUMNS else None
