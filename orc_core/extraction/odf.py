@@ -183,6 +183,8 @@ class Body:
                 yield with_address(text, address if ADDRESS.match(address) else "")
             elif name == "control":
                 yield _filled_in(self._controls.get(attribute(child, "control")))
+            elif name == "fieldmark":
+                yield _chosen(child)
             elif name == "frame" and local(formula := self._object(child)) == "math":
                 yield equation(formula)
             elif name in _ASIDE:
@@ -244,7 +246,19 @@ def _filled_in(control: _Element | None) -> str:
     )
 
 
+def _chosen(mark: _Element) -> str:
+    """What is chosen in a form field of Word that was saved as OpenDocument."""
+    found = [(attribute(each, "name"), attribute(each, "value") or "") for each in mark.iterfind("{*}param")]
+    settings = dict(found)
+    if (attribute(mark, "type") or "").endswith("FORMCHECKBOX"):
+        return "☒" if settings.get("Checkbox_Checked") == "true" else "☐"
+    entries = [value for name, value in found if name == "Dropdown_ListEntry"]
+    number = settings.get("Dropdown_Selected", "")
+    return "".join(entries[int(number) :][:1]) if number.isdecimal() else ""
+
+
 def _spanning(cell: _Element, text: str) -> Cell:
+    text = "" if attribute(cell, "value") == "NaN" else text  # a gap in a chart
     return Cell(text, repeated(cell, "number-columns-spanned"), repeated(cell, "number-rows-spanned"))
 
 

@@ -21,6 +21,11 @@ class Styles:
             for root in roots
             for style in root.iter("{*}style")
         }
+        self._fonts = {
+            attribute(face, "name"): (attribute(face, "font-family") or "").strip("'")
+            for root in roots
+            for face in root.iter("{*}font-face")
+        }
         self._looks: dict[tuple[str, str | None], Look] = {}
 
     def look(self, family: str, name: str | None) -> Look:
@@ -29,7 +34,7 @@ class Styles:
             for style in reversed(list(self._chain(family, name))):
                 if (properties := style.find("{*}text-properties")) is not None:
                     look = _changed(look, properties)
-            self._looks[family, name] = look
+            self._looks[family, name] = look._replace(font=self._fonts.get(look.font) or look.font)
         return self._looks[family, name]
 
     def is_displayed(self, table: _Element) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
-from orc_core.extraction.looks import lowered, raised, with_symbols
+from orc_core.extraction.looks import SIGNS, has_symbols, lowered, raised, with_symbols
 from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
@@ -91,7 +91,7 @@ MERGED = "\x1d"
 _TOKEN = re.compile(
     r"\\'[0-9a-fA-F]{2}|\\([a-z]+)(-?\d{1,9})? ?|\\[^a-z]|[{}]|[\r\n]+|[^\\{}\r\n]+", re.DOTALL
 )
-_SYMBOL_FONT = re.compile(r"\\f(\d+)[^{};]{0,80}\\fcharset2(?!\d)[^{};]{0,80}? ([^{};\\]{1,80});")
+_FONT = re.compile(r"\\f(\d+)[^{};]{0,160}? ([^{};\\]{1,80});")
 _STARTS_NOTE = {"footnote": "Note: ", "annotation": "Comment: ", "shptxt": ""}
 _ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
 _GONE = frozenset({"strike", "striked", "deleted", "v"})
@@ -122,7 +122,8 @@ class _Walk:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._symbols = {match[1]: match[2].strip() for match in _SYMBOL_FONT.finditer(source)}
+        fonts = ((match[1], match[2].strip()) for match in _FONT.finditer(source))
+        self._symbols = {number: font for number, font in fonts if has_symbols(font)}
         self._states = [_State()]
         self._notes: list[str] = []
         self._note: list[str] | None = None
@@ -258,11 +259,14 @@ class _Walk:
         character = chr(number % 0x10000)
         if "\uf020" <= character <= "\uf0ff":
             changed = with_symbols(character, state.font or "Symbol")
-            return rf"\u{_signed(ord(changed))} "
-        return text
+        else:
+            changed = with_symbols(character, state.font)
+            if state.rise and character in SIGNS:
+                changed = (raised if state.rise > 0 else lowered)(f"0{character}")[1:]
+        return text if changed == character else rf"\u{_signed(ord(changed))} "
 
     def _shown(self, text: str, state: _State) -> str:
-        if state.font:
+        if state.font and text[0] not in "\r\n":
             plain = chr(int(text[2:], 16)) if text.startswith("\\'") else text
             return _escaped(with_symbols(plain, state.font), bool)
         change = raised if state.rise > 0 else lowered

@@ -164,6 +164,17 @@ def test_symbols_of_rich_text_are_characters() -> None:
     assert to_text(body.encode()) == "≥ 60 ± 2 ☑ yes"
 
 
+def test_symbols_of_rich_text_by_other_programs_are_characters() -> None:
+    """A font has its name, but not the character set of symbols, and a line ends before the symbol."""
+    fonts = r"{\fonttbl{\f0\fcharset0 Arial;}{\f1\froman\fcharset2 Symbol;}{\f6\fnil\fcharset0 Wingdings;}}"
+    body = fonts + "\\f0 85 {\\loch\\f1\n\\u-3919\\'b1}{\\loch\n 6 {\\f6\n\\u254\\'fe} yes {\\f6 o} no"
+    assert to_text(("{\\rtf1\\ansi\\uc1" + body + "}}").encode()) == "85 ± 6 ☑ yes ☐ no"
+
+
+def test_a_raised_sign_of_rich_text_belongs_to_its_figure() -> None:
+    assert set_apart(to_text(rtf(r"10{\super\loch \u8722\'3f4} bar"))) == "10^-4 bar"
+
+
 async def test_symbols_of_slides_are_characters(read: Read) -> None:
     presentation = Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[6])
@@ -212,6 +223,20 @@ async def test_form_fields_of_open_document_have_their_state(read: Read) -> None
         for name, text in (("a", "A"), ("b", "B"))
     )
     assert (await read("a.odt", odf("odt", body))).pages[0].text == "☒ A\n☐ B"
+
+
+async def test_form_fields_of_word_in_open_document_have_their_state(read: Read) -> None:
+    field = "urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0"
+
+    def mark(kind: str, *settings: tuple[str, str]) -> str:
+        given = "".join(f'<f:param f:name="{name}" f:value="{value}"/>' for name, value in settings)
+        of = f'xmlns:f="{field}" f:type="vnd.oasis.opendocument.field.{kind}"'
+        return f"<f:fieldmark {of}>{given}</f:fieldmark>"
+
+    entries = (("Dropdown_ListEntry", "EUR"), ("Dropdown_ListEntry", "NOK"), ("Dropdown_Selected", "1"))
+    marks = (mark("FORMCHECKBOX", ("Checkbox_Checked", "true")), mark("FORMCHECKBOX"))
+    body = "".join(f"<text:p>{each} paid</text:p>" for each in (*marks, mark("FORMDROPDOWN", *entries)))
+    assert (await read("a.odt", odf("odt", body))).pages[0].text == "☒ paid\n☐ paid\nNOK paid"
 
 
 async def test_comments_links_and_diagrams_of_word_are_read(read: Read) -> None:

@@ -71,6 +71,22 @@ async def test_blanks_tabs_and_line_breaks_are_kept(read: Read) -> None:
     assert (await read("a.odt", odf("odt", body))).pages[0].text == "a   b\tc\nde f"
 
 
+async def test_a_font_of_symbols_has_its_own_name_in_a_file(read: Read) -> None:
+    svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
+    face = f'<style:font-face {svg} style:name="Symbol1" svg:font-family="\'Symbol\'"/>'
+    font = '<style:text-properties style:font-name="Symbol1"/>'
+    look = f'<style:style style:name="S" style:family="text">{font}</style:style>'
+    body = '<text:p>85 <text:span text:style-name="S">\uf0b1</text:span> 6</text:p>'
+    content = odf("odt", body, styles=f"<office:font-face-decls>{face}</office:font-face-decls>{look}")
+    assert (await read("a.odt", content)).pages[0].text == "85 ± 6"
+
+
+async def test_a_gap_in_a_chart_is_empty(read: Read) -> None:
+    gap = '<table:table-cell office:value="NaN"><text:p>NaN</text:p></table:table-cell>'
+    rows = table(cells("Year", "Lake", "Fort"), cells("2024", "5", "6"), cells("2025", "7") + gap)
+    assert "NaN" not in (await read("a.odt", odf("odt", rows))).pages[0].text
+
+
 async def test_page_breaks_make_pages(read: Read) -> None:
     body = (
         "<text:p>One.</text:p><text:p>Two <text:soft-page-break/>three.</text:p>"
