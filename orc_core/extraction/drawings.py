@@ -35,7 +35,7 @@ def formula(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
     wanted = _PARTS.get(name, ())
     texts = [text_of(part) for each in wanted for part in node.iterfind(f"{{*}}{each}")]
     if name == "f" and len(texts) == 2 and value(node, "{*}fPr/{*}type") != "noBar":
-        return _blank_behind(node) + "/".join(map(_term, texts))
+        return _apart(node, "/".join(map(_term, texts)))
     if name == "rad" and texts:
         return f"{script('', ''.join(texts[:-1]))}√{_term(texts[-1])}"
     if name == "d" and texts:
@@ -47,10 +47,13 @@ def formula(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _blank_behind(node: _Element) -> str:
-    """A blank if a number is before this element: 3 1/4 is not 31/4."""
-    before = node.getprevious()
-    return "" if before is None or not "".join(map(str, before.itertext()))[-1:].isdecimal() else " "
+def _apart(node: _Element, fraction: str) -> str:
+    """The fraction with blanks between it and what it multiplies: 3 1/4 is not 31/4, nor 3/8 t is 3/(8t)."""
+    before, after = (
+        "" if other is None else "".join(map(str, other.itertext()))
+        for other in (node.getprevious(), node.getnext())
+    )
+    return f"{' ' * before[-1:].isalnum()}{fraction}{' ' * after[:1].isalnum()}"
 
 
 def _term(text: str) -> str:
@@ -74,7 +77,7 @@ def equation(node: _Element) -> str:
     if signs := _SIGNS.get(name):
         return "".join(script(sign, part) if sign else part for sign, part in zip(signs, parts, strict=False))
     if name == "mfrac":
-        return _blank_behind(node) + "/".join(map(_term, parts))
+        return _apart(node, "/".join(map(_term, parts)))
     if name in {"msqrt", "mroot"}:
         degree = parts[1:] if name == "mroot" else []
         return f"{script('', ''.join(degree))}√{_term(''.join(parts[: len(parts) - len(degree)]))}"

@@ -146,9 +146,11 @@ def _number(items: Tag) -> None:
     style = _style(items)
     if "none" in (style.get("list-style-type") or style.get("list-style", "")):
         return
-    form, number = FORMS.get(str(items.get("type")), "decimal"), span(items.get("start")) - 1
-    for item in items.find_all("li", recursive=False):
-        number = span(item.get("value") or number + 1)
+    form, found = FORMS.get(str(items.get("type")), "decimal"), items.find_all("li", recursive=False)
+    step = -1 if items.has_attr("reversed") else 1
+    number = span(items.get("start") or (len(found) if step < 0 else 1)) - step
+    for item in found:
+        number = span(item.get("value") or number + step)
         text = next((piece for piece in item.strings if piece.strip()), None)
         label = shown(number, form)
         if text is not None and not text.lstrip().startswith((f"{label}.", f"{label})")):

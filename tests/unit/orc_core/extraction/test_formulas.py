@@ -14,6 +14,8 @@ WEB = (
     ("<!-- 9 --><mn>1</mn><!-- 9 -->", "1"),
     ("<msup><mn>10</mn><mn>6</mn></msup>", "10^6"),
     ("<mn>3</mn><mfrac><mn>1</mn><mn>4</mn></mfrac>", "3 1/4"),
+    ("<mfrac><mn>3</mn><mn>8</mn></mfrac><mi>t</mi>", "3/8 t"),
+    ("<mi>m</mi><mfrac><mn>1</mn><mn>2</mn></mfrac>", "m 1/2"),
     ("<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac>", "(a+b)/2"),
     ("<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>", "x_1^2"),
     ("<msqrt><mn>16</mn></msqrt>", "√16"),
@@ -41,6 +43,7 @@ OFFICE = (
     (part("rad", part("deg", "") + part("e", said("16"))), "√16"),
     (part("rad", part("deg", said("3")) + part("e", said("8+x"))), "3√(8+x)"),
     (said("3") + part("f", part("num", said("1")) + part("den", said("4"))), "3 1/4"),
+    (part("f", part("num", said("3")) + part("den", said("8"))) + said("t"), "3/8 t"),
     (
         '<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr>'
         + part("sub", said("n"))

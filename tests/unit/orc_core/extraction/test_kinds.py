@@ -205,6 +205,7 @@ FILES = {
         ["漢字, EUR 50"],
         ["SECRET"],
     ),
+    "down.html": (page("<ol reversed><li>Last<li>First</ol>"), [r"^2\. Last\n1\. First$"], []),
     "written.html": (page("<ol><li>1. Intro<li>Fees"), [r"^1\. Intro\n2\. Fees$"], []),
     "open.html": (
         page(
