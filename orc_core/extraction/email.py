@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from orc_core.errors import UnsupportedDocument
 from orc_core.extraction.html import to_text
-from orc_core.extraction.pages import Unit, UnitStream, fit, unreadable
+from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.text import decode
 
@@ -57,7 +57,7 @@ def _stream(headers: dict[str, str], body: str, attachments: list[str]) -> UnitS
 
 
 def read_eml(source: Path) -> UnitStream:
-    """Headers and body; of alternative bodies the plain one, unless it is empty."""
+    """Headers and body; of alternative bodies the plain one, unless it has less than half of the text."""
     # The newer policy parses headers on access, and raises many kinds of errors for malformed ones.
     message = message_from_bytes(source.read_bytes(), policy=compat32)
     headers = {name: _header(message, name) for name in ("Subject", "From", "To", "Cc", "Date")}
@@ -86,8 +86,10 @@ def _texts(part: Message) -> Iterator[str]:
     children = _children(part)
     if children and part.get_content_type() == "multipart/alternative":
         ranked = sorted(children, key=lambda child: _PREFERRED.get(child.get_content_type(), 2))
-        bodies = ("\n\n".join(_texts(child)) for child in ranked)
-        yield next((body for body in bodies if body.strip()), "")
+        bodies = [body for body in ("\n\n".join(_texts(child)) for child in ranked) if body.strip()]
+        # A plain one can say no more than that there is another one.
+        is_stub = len(bodies) > 1 and count_letters(bodies[0]) < count_letters(bodies[1]) / 2
+        yield "".join(bodies[is_stub:][:1])
     elif children:
         for child in children:
             yield from _texts(child)

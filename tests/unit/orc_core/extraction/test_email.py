@@ -86,6 +86,17 @@ async def test_html_is_used_if_the_plain_body_is_empty(read: Read) -> None:
     assert (await read("a.eml", message.as_bytes())).pages[0].text == f"{HEADERS}\n\nOnly here."
 
 
+async def test_html_is_used_if_the_plain_body_only_names_it(read: Read) -> None:
+    message = mail()
+    message.set_content("See the HTML part.\n")
+    message.add_alternative(
+        f"<p>The slipway fee is EUR <s>120</s> 135. {'It is due. ' * 3}</p>", subtype="html"
+    )
+    text = (await read("a.eml", message.as_bytes())).pages[0].text
+    assert "EUR  135" in text
+    assert "See the HTML part" not in text
+
+
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
