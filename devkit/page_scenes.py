@@ -11,6 +11,7 @@ from collections.abc import Callable
 import docx
 from PIL import Image
 
+from devkit import sign_in_scenes
 from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.page_stage import (
@@ -28,7 +29,7 @@ from devkit.system import principal_headers, upload
 from devkit.visits import ADMINISTRATOR, Visit
 from devkit.wider_scenes import LONG_NAME
 
-__all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
+__all__ = ["HOTEL", "LEAVE", "SCENES", "another_version", "sign_in_scenes"]
 
 LEAVE = "How many days of annual leave does a new employee get?"
 HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from devkit.browser import Program
+from devkit.doubles import openid_provider
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.shared_data import HANDBOOK
@@ -15,6 +17,7 @@ from devkit.visits import Visit, page_running, visiting
 
 LARGEST_BYTES = 200_000
 OFFLINE = "offline"
+SIGN_IN = "sign-in"
 _SMALL = {"messages_per_hour": 1, "max_upload_bytes": LARGEST_BYTES}
 _VARIANTS = {"second": Variant(), "limited": Variant(_SMALL)}
 
@@ -48,6 +51,8 @@ class Stage:
     model: OpenAIDouble
     online: InProcess
     offline: InProcess
+    providers: list[str] = field(default_factory=list)
+    """The addresses at which people sign in."""
 
     @asynccontextmanager
     async def visit(self, program: Program) -> AsyncIterator[Visit]:
@@ -70,12 +75,19 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    with (
-        TemporaryDirectory() as folder,
-        page_running(Path(folder, "online"), _VARIANTS) as (online, model),
-        running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={}) as offline,
-    ):
-        yield Stage(model, online, offline)
+    providers = []
+    with ExitStack() as stack:
+
+        def signing_in(origin: str) -> dict[str, Any]:
+            provider = stack.enter_context(openid_provider.running(origin))
+            providers.append(provider.issuer)
+            return provider.settings(origin)
+
+        folder = stack.enter_context(TemporaryDirectory())
+        variants = {**_VARIANTS, SIGN_IN: Variant(at=signing_in)}
+        online, model = stack.enter_context(page_running(Path(folder, "online"), variants))
+        away = running_here(Path(folder, "offline"), {OFFLINE: Variant()}, common={}, tools={})
+        yield Stage(model, online, stack.enter_context(away), providers)
 
 
 def saved(visit: Visit, name: str, content: bytes) -> Path:

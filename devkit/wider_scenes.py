@@ -7,6 +7,8 @@ from devkit.page_stage import enter_as, indexed, saved, scene
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers
 from devkit.visits import ADMINISTRATOR, ANSWERED, Visit
+from orc_core.models import JobProgress
+from orc_core.names import Owner
 
 LONG_NAME = "Minutes of the meeting on the collective agreement of the harbour workers, second draft {}.txt"
 QUESTION = "What is said in the report about the quay, the cranes and the donaudampfschifffahrtsgesellschaft?"
@@ -46,7 +48,8 @@ def files_of(visit: Visit, number: int) -> list[tuple[str, bytes]]:
 async def play_forms(visit: Visit) -> None:
     visit.model.script = Script(text=FORMS)
     await visit.ask(QUESTION)
-    await visit.page.until("document.querySelector('.text table') && document.querySelector('.text math')")
+    drawn = ("table", "math", "pre [class^=code-]")
+    await visit.page.until(" && ".join(f"document.querySelector('.text {each}')" for each in drawn))
 
 
 @scene("shelf", "offline")
@@ -57,6 +60,41 @@ async def play_shelf(visit: Visit) -> None:
     await visit.ask("When does the quay open?")
     await visit.click(".files-line")
     await visit.page.until("document.querySelectorAll('.files.is-list .file').length === 13")
+
+
+async def prepare(visit: Visit, *, done: int, total: int) -> None:
+    """The worker says how far it is with the first file of the chat."""
+    owner = Owner(visit.organization, visit.user, await visit.conversation())
+
+    async def work() -> None:
+        queue = visit.here.documents.stores.queue
+        [document] = await visit.here.documents.library.list_documents(owner)
+        [kind] = await queue.progress(document.document_id)
+        job = await queue.claim(document, kind, 60)
+        assert job is not None
+        await queue.report(job, JobProgress(done=done, total=total, what="Reading"))
+        await queue.release(job)
+
+    await asyncio.to_thread(visit.here.portal.call, work)
+
+
+@scene("prepared", "offline")
+async def play_prepared(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await prepare(visit, done=3, total=16)
+    await visit.page.until("document.querySelector('.file-status')?.textContent.includes('19')")
+
+
+@scene("notices", "offline")
+async def play_notices(visit: Visit) -> None:
+    """A chat and a file are gone, and both can be taken back."""
+    await visit.attach(HANDBOOK)
+    await visit.click(".session button")
+    await visit.click(".menu.is-small .is-bad")
+    await visit.sees(".notice button")
+    await visit.attach(saved(visit, *files_of(visit, 1)[0]))
+    await visit.click(".file button:last-child")
+    await visit.page.until("document.querySelectorAll('.notice').length === 2")
 
 
 @scene("same-name", "offline")

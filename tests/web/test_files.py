@@ -12,9 +12,8 @@ import pytest
 from devkit.page_scenes import quoting
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
+from devkit.wider_scenes import prepare
 from orc_core.grounding.closest import NOT_FOUND_ANSWER
-from orc_core.models import JobProgress
-from orc_core.names import Owner
 from tests.unit.orc_core.extraction.samples import pdf
 from tests.web.test_asking import BOX, refuse
 from tests.web.test_collections import made
@@ -436,20 +435,10 @@ async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(
 
 
 async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Path) -> None:
-    documents, (file,) = visit.here.documents, [tmp_path / "leave.pdf"]
+    file = tmp_path / "leave.pdf"
     file.write_bytes(pdf(LEAVE))
     await visit.attach(file)
-    owner = Owner(visit.organization, visit.user, await visit.conversation())
-
-    async def work() -> None:
-        [document] = await documents.library.list_documents(owner)
-        [kind] = await documents.stores.queue.progress(document.document_id)
-        job = await documents.stores.queue.claim(document, kind, 60)
-        assert job is not None
-        await documents.stores.queue.report(job, JobProgress(done=3, total=16, what="Reading"))
-        await documents.stores.queue.release(job)
-
-    await asyncio.to_thread(visit.here.portal.call, work)
+    await prepare(visit, done=3, total=16)
     await visit.page.until(f"{STATUS} === 'You can ask now · 19% prepared'")
     await indexed(visit, 1)
     assert (await visit.texts(".file-status"))[0].startswith("Ready · 1 page")

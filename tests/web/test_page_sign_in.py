@@ -14,6 +14,8 @@ from devkit.browser import Page, Program, browsing
 from devkit.doubles import openid_provider
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.in_process import InProcess, Variant
+from devkit.page_layout import SIZES, ZOOMED, faults
+from devkit.sign_in_scenes import ASKING, AT_HOME, LINK, make_key, reached, sign_in
 from devkit.system import System
 from devkit.tls_proxy import ending_tls
 from devkit.visits import ANSWERED, Visit, page_running, visiting
@@ -23,12 +25,9 @@ from orc.settings import CallerSettings
 from orc_core.infra.keys import Keys
 
 Running = tuple[InProcess, OpenAIDouble]
-SIGN_IN = "document.querySelector('a[href^=\"/api/sign-in?\"]')"
 SIGN_OUT = "document.querySelector('a[href^=\"/api/sign-out?\"]')"
-ASKING = "document.querySelector('input[name=login]')"
 LEAVING = "document.querySelector('button[value=yes]')"
 BRIEF_SECONDS = 12
-AT_HOME = "document.querySelector('main:not(.welcome)')"
 
 
 @pytest.fixture(scope="module")
@@ -55,32 +54,10 @@ async def meet(program: Program, running: Running) -> AsyncIterator[Callable[[],
             visit.variant = variant
             await visit.be("")
             await visit.page.open(visit.address)
-            await visit.page.until(SIGN_IN)
+            await visit.page.until(LINK)
             return visit
 
         yield made
-
-
-async def reached(page: Page, condition: str) -> None:
-    """Wait for a condition on whatever page the browser comes to; a page that is left loses its promises."""
-    async with asyncio.timeout(60):
-        while True:
-            try:
-                if await page.value(f"Boolean({condition})"):
-                    return
-            except AssertionError:
-                pass
-            await asyncio.sleep(0.05)
-
-
-async def sign_in(page: Page, name: str) -> None:
-    """Follow the link, and give name and password at the provider."""
-    await page.value(f"{SIGN_IN}.click()")
-    await reached(page, ASKING)
-    await page.value(f"{ASKING}.value = '{name}'")
-    await page.value("document.querySelector('input[name=password]').value = 'any'")
-    await page.value("document.querySelector('form').requestSubmit()")
-    await reached(page, AT_HOME)
 
 
 def end_sessions(here: InProcess, user: str) -> None:
@@ -132,10 +109,10 @@ async def test_who_signs_out_is_signed_out_here_and_at_the_provider(meet: Callab
     await visit.page.value(f"{SIGN_OUT}.click()")
     await reached(visit.page, LEAVING)
     await visit.page.value(f"{LEAVING}.click()")
-    await reached(visit.page, SIGN_IN)
+    await reached(visit.page, LINK)
     assert (await fetched(visit.page, "GET", "/me"))[0] == 401
     # The provider asks again who it is.
-    await visit.page.value(f"{SIGN_IN}.click()")
+    await visit.page.value(f"{LINK}.click()")
     await reached(visit.page, ASKING)
 
 
@@ -146,12 +123,7 @@ async def test_a_key_for_a_program_is_made_shown_once_and_revoked(meet: Callable
     await page.until("document.querySelector('.sessions-foot button')")
     await page.value("document.querySelector('.sessions-foot button').click()")
     await page.until("document.querySelector('dialog[open] .api-keys form input')")
-    await page.value("document.querySelector('.api-keys form input').focus()")
-    chosen = "document.querySelector('.api-keys form select')"
-    await page.value(
-        f"{chosen}.value = 'v1', {chosen}.dispatchEvent(new Event('change', {{ bubbles: true }}))"
-    )
-    await page.type_line("report script")
+    await make_key(visit, "v1", "report script")
     await page.until("document.querySelector('.api-key') && document.querySelector('.api-keys li')")
     key = await page.value("document.querySelector('.api-key').value")
     assert "last used: never" in (await visit.texts(".api-keys li"))[0]
@@ -168,6 +140,26 @@ async def test_a_key_for_a_program_is_made_shown_once_and_revoked(meet: Callable
         await page.value("document.querySelector('.api-keys li button').click()")
         await page.until("!document.querySelector('.api-keys li')")
         assert (await program.get(f"{visit.address}v1/models")).status_code == 401
+
+
+async def test_the_sign_in_and_the_keys_fit_in_every_window(meet: Callable[[], Any]) -> None:
+    """At 400 % the sign-in was below the window; the places of keys were wider than the dialog."""
+    visit = await meet()
+
+    async def found() -> dict[tuple[float, ...], list[str]]:
+        wrong = {}
+        for width, height, *zoom in (*SIZES, *ZOOMED):
+            await visit.page.look(width=width, height=height)
+            wrong[width, *zoom] = await faults(visit.page)
+        return {at: each for at, each in wrong.items() if each}
+
+    assert await found() == {}
+    await sign_in(visit.page, "ada@acme")
+    await visit.page.value("document.querySelector('.sessions-foot button').click()")
+    await visit.page.until("document.querySelector('dialog[open] .api-keys form input')")
+    await make_key(visit, "v1", "chat client in the office of the harbour master")
+    await visit.page.until("document.querySelector('.api-keys li')")
+    assert await found() == {}
 
 
 async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
@@ -191,7 +183,7 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     await page.connected(True)
     await page.until("document.querySelector('.banner.is-bad')")
     assert "signed out" in (await visit.texts(".banner.is-bad"))[0]
-    await page.value(f"{SIGN_IN}.click()")
+    await page.value(f"{LINK}.click()")
     await reached(visit.page, f"{AT_HOME} && {ANSWERED.format(1)}")
     assert await page.value("location.hash") == address
     assert "every day of the year" in (await visit.texts(".turn .text"))[0]
@@ -236,7 +228,7 @@ async def test_a_sign_in_that_is_refused_is_said_in_the_language_of_the_page(mee
     for language, words in (("de", "nicht gelungen"), ("fr", "n'a pas abouti"), ("en", "did not succeed")):
         await visit.page.call("Network.setExtraHTTPHeaders", headers={"accept-language": language})
         await visit.page.open(f"{visit.address}api/sign-in/callback?state=x&error=access_denied")
-        await reached(visit.page, SIGN_IN)
+        await reached(visit.page, LINK)
         assert words in (await visit.texts("main [role=alert]"))[0]
 
 
@@ -252,7 +244,7 @@ async def test_orc_serve_signs_in_behind_a_proxy_that_ends_tls(program: Program,
                 assert f"Open {address}/ in a browser" in system.log
                 await page.call("Security.setIgnoreCertificateErrors", ignore=True)
                 await page.open(f"{address}/#/contexts")
-                await page.until(SIGN_IN)
+                await page.until(LINK)
                 await sign_in(page, "ada@acme")
                 assert await page.value("location.href") == f"{address}/#/contexts"
                 # The provider has cookies of this host too.
