@@ -96,7 +96,13 @@
     if (across >= 3 && down >= 6) say("over each other", one.each, `and ${name(other.each)} "${words(other.each)}"`);
   }
 
+  function findOutsidePicture(each) {
+    const [{ left, right }, frame] = boxes([each, each.closest("svg")]);
+    if (left < frame.left - 1 || right > frame.right + 1) say("outside its picture", each);
+  }
+
   all.forEach(findCut);
+  document.querySelectorAll("svg text").forEach(findOutsidePicture);
   if (document.documentElement.scrollWidth > innerWidth) say("scrolls sideways", document.documentElement);
   const front = all.filter(isInFront);
   front.filter((each) => each.matches(CONTROLS)).forEach(findCovered);

@@ -16,6 +16,8 @@ const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/;
 /** A line that is nested deeper than anybody reads; the lexer and the tree recurse with the depth. */
 const DEEP = /^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*){30}/m;
 const EMPHASIS = /[*_~]/;
+/** Characters of a cell that takes two lines of a narrow column. */
+const LONG_CELL = 16;
 /** The lexer takes quadratic time for them. */
 const MOST_EMPHASIS = 2000;
 /** A link that the server took the effect of. */
@@ -305,13 +307,13 @@ function list(token, place) {
 /** @param {Tokens.Table} token @param {ChildAt} place */
 function table(token, place) {
   /** @param {Tokens.TableCell} cell */
-  const alignment = (cell) => (cell.align ? `to-${cell.align}` : undefined);
-  const head = token.header.map((cell) => h("th", { class: alignment(cell), scope: "col", dir: "auto" }, all(cell.tokens, place)));
+  const look = (cell) => `${cell.align ? `to-${cell.align}` : ""}${cell.text.length > LONG_CELL ? " is-long" : ""}`.trim() || undefined;
+  const head = token.header.map((cell) => h("th", { class: look(cell), scope: "col", dir: "auto" }, all(cell.tokens, place)));
   const rows = token.rows.map((row) =>
     h(
       "tr",
       null,
-      row.map((cell) => h("td", { class: alignment(cell), dir: "auto" }, all(cell.tokens, place))),
+      row.map((cell) => h("td", { class: look(cell), dir: "auto" }, all(cell.tokens, place))),
     ),
   );
   return h(

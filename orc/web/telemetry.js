@@ -27,6 +27,8 @@ const compact = (/** @type {number} */ value) => number(value, { notation: "comp
 /** @param {Date} date */
 const nameOf = (date) => date.toISOString().slice(0, 10);
 
+const LETTER_WIDTH = 6.6;
+
 /** The least round steps that reach `most`. @param {number} most */
 export function scale(most) {
   const rough = (most || 1) / 4;
@@ -46,8 +48,7 @@ function allDays(known, range) {
 
 /** @param {PlotProperties} properties */
 function Plot({ title, days, series, format, lines = false, onDay }) {
-  const [width, height, left, top, bottom] = [340, 170, 52, 8, 22];
-  const slot = (width - left - 4) / days.length;
+  const [width, height, top, bottom] = [340, 170, 8, 22];
   const value = (/** @type {Day} */ day, /** @type {Series} */ { name }) => Number(day[name]);
   const most = Math.max(
     ...days.map((day) =>
@@ -57,6 +58,8 @@ function Plot({ title, days, series, format, lines = false, onDay }) {
   const { step, top: highest } = scale(most);
   const y = (/** @type {number} */ amount) => top + (height - bottom - top) * (1 - amount / highest);
   const ticks = Array.from({ length: Math.round(highest / step) + 1 }, (_, index) => index * step);
+  const left = Math.max(52, 10 + LETTER_WIDTH * Math.max(...ticks.map((tick) => format(tick).length)));
+  const slot = (width - left - 4) / days.length;
   const every = Math.ceil(days.length / 4);
   const shortDay = (/** @type {string} */ day) =>
     new Date(day).toLocaleDateString(document.documentElement.lang, { day: "numeric", month: "short", timeZone: "UTC" });
@@ -427,19 +430,12 @@ function Timeline({ turn }) {
 
 /** @param {Trace} turn */
 function factsOf(turn) {
-  const list = (/** @type {string} */ title, /** @type {[string, Child][]} */ pairs) =>
-    h(
-      "div",
-      { key: title },
-      h("h3", null, t(title)),
-      h(
-        "dl",
-        null,
-        pairs
-          .filter(([, value]) => value !== null && value !== undefined)
-          .map(([name, value]) => [h("dt", null, name), h("dd", null, value)]),
-      ),
-    );
+  const list = (/** @type {string} */ title, /** @type {[string, Child][]} */ pairs) => {
+    const known = pairs.filter(([, value]) => value !== null && value !== undefined);
+    if (!known.length) return null;
+    const facts = known.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]);
+    return h("div", { key: title }, h("h3", null, t(title)), h("dl", null, facts));
+  };
   const checks = turn.grounding;
   return [
     list("telemetry.facts.turn", [

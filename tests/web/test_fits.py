@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from devkit.page_layout import SIZES, ZOOMED, faults
-from devkit.page_scenes import play_checks, play_checks_differs, play_removed
+from devkit.page_scenes import play_checks, play_checks_differs, play_files, play_removed
 from devkit.visits import Visit
 from devkit.wider_scenes import play_collection_files, play_forms, play_same_name, play_shelf
 from tests.web.test_notes import in_german
@@ -80,3 +80,31 @@ async def test_a_low_window_scrolls_from_a_quote_to_its_page(visit: Visit) -> No
       return top >= 0 && bottom <= innerHeight;
     })()""")
     assert seen
+
+
+async def test_two_rows_of_files_are_whole(visit: Visit) -> None:
+    """The upper one was cut at its top, and the beginning of a bar at a round corner."""
+    await play_files(visit)
+    visit.page.problems.clear()
+    rows, hidden, free = await visit.page.value("""(() => {
+      const files = document.querySelector(".files");
+      const tops = [...document.querySelectorAll(".file")].map((each) => each.offsetTop);
+      const bar = document.querySelector(".file progress");
+      const corner = parseFloat(getComputedStyle(bar.parentElement).borderBottomLeftRadius);
+      return [new Set(tops).size, files.scrollHeight - files.clientHeight, bar.offsetLeft - corner];
+    })()""")
+    assert (rows, hidden) == (2, 0)
+    assert free >= 0
+
+
+async def test_the_columns_of_a_table_are_not_squeezed_to_a_word_per_line(visit: Visit) -> None:
+    await play_forms(visit)
+    for width in (1440, 390):
+        await visit.page.look(width=width, height=900)
+        lines = await visit.page.value("""[...document.querySelectorAll(".text th, .text td")].map((each) => {
+          const range = document.createRange();
+          range.selectNodeContents(each);
+          return range.getBoundingClientRect().height / parseFloat(getComputedStyle(each).lineHeight);
+        })""")
+        # "Remark for those who travel by train" had six.
+        assert max(lines) < 4.1

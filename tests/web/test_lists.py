@@ -8,6 +8,8 @@ import httpx
 
 from devkit.browser import SECONDS
 from devkit.doubles.openai_double import Failure
+from devkit.page_layout import faults
+from devkit.page_scenes import play_telemetry
 from devkit.system import principal_headers
 from devkit.visits import Visit
 from orc_core.names import BlobPath, Owner
@@ -157,6 +159,15 @@ async def test_usage_says_when_a_day_begins_on_the_reader_s_clock(visit: Visit) 
     [hint] = await visit.texts(".admin .grow")
     assert "A day begins at 5:30 AM on your clock" in hint.replace("\u202f", " ")
     assert "UTC" not in await visit.page.value("document.querySelector('main').innerText")
+
+
+async def test_usage_has_whole_numbers_at_its_plots_and_no_heading_without_facts(visit: Visit) -> None:
+    """The cost of a short question is $0.000093; no tool was called, and nothing was checked."""
+    await play_telemetry(visit)
+    assert await faults(visit.page) == []
+    assert "0" not in await visit.page.value(
+        "[...document.querySelectorAll('.facts dl')].map((each) => String(each.children.length))"
+    )
 
 
 async def test_a_busy_model_says_how_long_to_wait_and_usage_says_so_in_words(visit: Visit) -> None:
