@@ -50,6 +50,7 @@ SHARING = {
         "tests/web/test_finished",
         "tests/web/test_first_use",
         "tests/web/test_fits",
+        "tests/web/test_keyboard",
         "tests/web/test_layout",
         "tests/web/test_lists",
         "tests/web/test_notes",

@@ -7,7 +7,7 @@ import { leaving, may, More, removeLater, then, usePages } from "./paging.js";
 import { Icon } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
-import { dropTarget, me, report } from "./store.js";
+import { dropTarget, focusOn, me, report } from "./store.js";
 import { recallRefused, upload, uploads } from "./uploads.js";
 import { h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -30,6 +30,8 @@ function NewContext({ types, parent }) {
         event.preventDefault();
         if (!name.trim()) return;
         send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }).then((made) => {
+          // The form goes, and the focus would go with it.
+          focusOn("#conversation");
           location.hash = `#/contexts/${/** @type {Context} */ (made).context_id}`;
         }, report);
       },
@@ -215,6 +217,7 @@ function Head({ context, again }) {
                       then(
                         send("DELETE", address),
                         () => {
+                          focusOn("#conversation");
                           location.hash = "#/contexts";
                         },
                         t("contexts.deleted"),
