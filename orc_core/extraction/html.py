@@ -71,12 +71,14 @@ def parse(markup: str, css: str = "", *, is_styled: bool = True) -> tuple[Iterat
     if is_styled:
         _apply_style_sheets(soup, css)
     for element in soup.find_all(_is_unseen):
-        element.extract()
+        element.decompose()
     if is_styled and not soup.get_text(strip=True):
         return parse(markup, is_styled=False)
     for element in soup("math"):
-        parser = XMLParser(recover=True, remove_comments=True, remove_pis=True, **SAFE)
-        element.replace_with(equation(fromstring(str(element), parser)))
+        if not element.decomposed:  # as it is if it was in another one
+            parser = XMLParser(recover=True, remove_comments=True, remove_pis=True, **SAFE)
+            element.insert_before(equation(fromstring(str(element), parser)))
+            element.decompose()
     for element in soup(True):
         _show_look(element)
     for items in soup("ol"):

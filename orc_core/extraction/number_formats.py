@@ -13,6 +13,9 @@ _DAY_ZERO = datetime(1899, 12, 30)
 _DAYS_TO_1904, _MARCH_1900 = 1462, 60
 _LAST_DAY = 2_957_000
 """In the year 9995: later than any date, by both ways to count."""
+_COLOUR = re.compile(r"(?:\[[a-z]+\d*\])+", re.IGNORECASE)
+LONGEST_FORMAT = 255
+"""Characters, as in Excel."""
 HIDING = ";;;"
 """The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
@@ -41,7 +44,7 @@ def show_formatted(value: float, code: str) -> str:
 
     Of a format without a number (`"Yes";"Yes";"No"`) its text.
     """
-    section = _section(value, code or "General")
+    section = _section(value, code[:LONGEST_FORMAT] or "General")
     places, before, behind = _affixes(section)
     if not places and before:
         return before.strip("\0")
@@ -83,8 +86,9 @@ def show_duration(value: timedelta) -> str:
 
 def show_dated(value: float, code: str, *, since_1904: bool) -> str:
     """A date, a time of day if the number has no day, hours, or the number, as the format says."""
+    code = code[:LONGEST_FORMAT]
     if _HOURS.match(code):
-        return show_duration(timedelta(days=value))
+        return show_duration(timedelta(days=value)) if abs(value) < _LAST_DAY else show_number(value)
     if not _is_moment(code) or not 0 <= value < _LAST_DAY:
         return show_formatted(value, code)
     # The days before March 1900 are one too high: Lotus had a 29 February 1900.
@@ -107,7 +111,7 @@ def _affixes(section: str) -> tuple[str, str, str]:
         text = found[1] or found[2] or found[3] or ""
         return "".join(chr(_LITERAL_ZERO + ord(each)) for each in text if ord(each) < 0x10000)
 
-    plain = _LITERAL.sub(moved, section)
+    plain = _LITERAL.sub(moved, "0" if _COLOUR.fullmatch(section) else section)
     places = _MASK.search(plain) or _PLACES.search(plain)
     if places is None:
         return "", f"{text}\0" if (text := _shown(plain)) is not None else "", ""

@@ -1,7 +1,10 @@
 """Formulas in text: of Office files, of web pages and books, and in the objects of OpenDocument."""
 
+import time
+
 import pytest
 
+from orc_core.extraction.html import to_text
 from tests.unit.orc_core.extraction.samples import Read, docx
 from tests.unit.orc_core.extraction.test_odf import NAMES, cells, odf, table
 
@@ -92,3 +95,14 @@ async def test_formulas_and_charts_of_open_document_are_read(read: Read) -> None
     content = odf("odt", f"<text:p>so {frames} it is</text:p>", members=members)
     text = (await read("a.odt", content)).pages[0].text
     assert text.split("\n") == ["so 10^6 it is", "Depth of the quay", "Depths", *DEPTHS]
+
+
+@pytest.mark.parametrize("tag", ["math", "dialog", "del"])
+def test_elements_in_each_other_are_read_once(tag: str) -> None:
+    def seconds(depth: int) -> float:
+        begun = time.process_time()
+        to_text(f"<p>so {f'<{tag}>' * depth}")
+        return time.process_time() - begun
+
+    seconds(9)
+    assert seconds(8000) < 8 * seconds(2000)

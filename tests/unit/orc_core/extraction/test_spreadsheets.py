@@ -101,6 +101,7 @@ async def test_a_binary_workbook_is_refused_as_such(read: Read) -> None:
         (1, "00%", "100%"),
         (1e20, "000-00", "1000000000000000000-00"),
         (5, "[=>100]0;0", "5"),
+        (5, "[Red]", "5"),
     ],
 )
 def test_numbers_keep_zeros_currencies_and_units(value: float, code: str, shown: str) -> None:
@@ -117,6 +118,8 @@ def test_numbers_keep_zeros_currencies_and_units(value: float, code: str, shown:
         (1.5625, "[h]:mm", "37:30"),
         (0.0625, "[mm]", "1:30"),
         (0.001, "mm:ss.0", "00:01:26"),
+        (1e12, "[h]:mm", "1000000000000"),
+        (float("nan"), "[ss]", "nan"),
         (-1, "m/d/yy", "-1"),
         (46082, '0 "days"', "46082 days"),
         (46082, "General", "46082"),
