@@ -1,23 +1,34 @@
 """Uploads over HTTP: what is stored, what is refused with a reason, and the memory the API needs."""
 
+import io
 import json
 import resource
 import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import psutil
 import pytest
+from fastapi import UploadFile
 
 from devkit.shared_data import SHARED, needs_shared
 from devkit.system import System, upload
+from orc.api.routes.documents import documents_being_read, store_files
+from orc.identity import Principal
+from orc.limits.models import RateLimit
+from orc_core.errors import InvalidInput
+from orc_core.models import JobProgress
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +74,26 @@ def test_good_files_are_stored_and_bad_ones_named_in_one_response(
     assert error["field"] == "broken.pdf"
     assert error["code"] == "corrupt"
     assert blobs_of(system, conversation) == ["a.txt", "harbour-handbook.pdf"]
+
+
+async def test_how_much_of_a_file_is_read_is_known_until_it_is_stored_or_refused() -> None:
+    owner, seen = Owner("acme", "ada", "c1"), list[dict[str, JobProgress]]()
+
+    class Library:
+        async def upload(
+            self, _owner: Owner, _name: str, _file: Path, report: Callable[[int, int, str], None], **_: Any
+        ) -> None:
+            report(3, 9, "Reading the text")
+            for each in (owner, replace(owner, user_id="bob")):
+                seen.append((await documents_being_read(each, app)).files)
+            raise InvalidInput("No.")
+
+    settings = SimpleNamespace(max_upload_bytes=100)
+    app: Any = SimpleNamespace(reading={}, library=Library(), settings=settings, uploads=RateLimit())
+    file = UploadFile(io.BytesIO(b"text"), size=4, filename="a.txt")
+    await store_files([file], owner, Principal("acme", "ada"), app, "t", datetime.now(UTC))
+    assert seen == [{"a.txt": JobProgress(done=3, total=9, what="Reading the text")}, {}]
+    assert app.reading == {}
 
 
 def test_a_refused_file_leaves_no_data(system: System, client: httpx.Client, conversation: str) -> None:

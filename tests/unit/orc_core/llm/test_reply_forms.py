@@ -255,6 +255,16 @@ async def test_a_refused_request_is_sent_without_what_the_server_lacks(
     assert "Answer." in str(sent.body["messages"])
 
 
+async def test_calls_of_a_server_without_streams_are_made(double: OpenAIDouble, local: ChatModel) -> None:
+    def respond(asked: ChatRequest) -> Failure | Response:
+        is_streamed = asked.body.get("stream")
+        return Failure(status=400, message="no") if is_streamed else whole({"tool_calls": [CALL]})
+
+    double.responder = respond
+    for _ in range(2):
+        assert await answer(local) == ("", [("documents_list", {"n": 1})])
+
+
 async def test_a_server_that_refuses_all_is_asked_in_each_form_and_nothing_is_learned(
     double: OpenAIDouble, local: ChatModel
 ) -> None:
