@@ -146,13 +146,10 @@ def name_for_upload(file_name: str) -> str:
     hidden = visible
     while (decoded := unquote(hidden)) != hidden:
         hidden = decoded
-    if any(segment in {"", ".", ".."} or _is_odd(segment) for segment in hidden.split("/")):
+    is_odd = "\\" in hidden or any(unicodedata.category(character) == "Cc" for character in hidden)
+    if is_odd or not {"", ".", ".."}.isdisjoint(hidden.split("/")):
         raise UnsafeName("The document name hides a path or a control character.", field="blob_names")
     return name
-
-
-def _is_odd(segment: str) -> bool:
-    return "\\" in segment or any(unicodedata.category(character) == "Cc" for character in segment)
 
 
 def check_segment(segment: str) -> None:

@@ -5,7 +5,6 @@ text; python-calamine, which opens them, has no formats, notes or looks.
 """
 
 import re
-import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -32,8 +31,8 @@ _MERGED = re.compile(_AREA)
 _COLUMN = re.compile("[A-Z]{1,3}")
 _OWN = "\0"
 """Before and behind a run that says how it looks; XML has no such character."""
-_ESCAPED = re.compile("(?:_x[0-9A-Fa-f]{4}_)+")
-"""Characters that XML cannot have, or line ends, as Excel writes them."""
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+"""A character that XML cannot have, half of one, or a line end, as Excel writes it."""
 _ON = frozenset({"1", "true"})
 
 
@@ -111,7 +110,10 @@ class _Book:
             name = _COLUMN.match(place)
             column = _column(name[0]) if name else len(cells)
             if len(cells) <= column < MAX_COLUMNS:
-                text = _ESCAPED.sub(_unescaped, self._value(cell))
+                text = self._value(cell)
+                if "_x" in text:
+                    text = _ESCAPED.sub(lambda found: chr(max(int(found[1], 16), 32)), text)
+                    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
                 text = with_address(text, self._addresses[place]) if place in self._addresses else text
                 cells += [""] * (column - len(cells)) + [text]
         return cells
@@ -169,11 +171,6 @@ def _rich(text: _Element) -> str:
             own = "" if look.is_gone else f"{_OWN}{look.shown(said)}{_OWN}"
             shown += said if properties is None else own
     return shown
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    units = (max(int(each, 16), 32) for each in re.findall("[0-9A-Fa-f]{4}", found[0]))
-    return struct.pack(f"<{len(found[0]) // 7}H", *units).decode("utf-16-le", "replace")
 
 
 def _shown(text: str, look: Look) -> str:

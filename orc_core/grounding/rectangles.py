@@ -9,8 +9,6 @@ from orc_core.extraction.word_boxes import SCALE, boxes_between
 from orc_core.grounding.models import Citation, Rectangle
 from orc_core.grounding.sources import Source
 
-_DECIMALS = 4
-
 ReadBoxes = Callable[[str, int], Awaitable[bytes]]
 """Reads the word boxes of a document's page by its number, as PageStore.boxes does."""
 
@@ -23,7 +21,7 @@ def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Recta
     Empty if `boxes` do not belong to this text.
     """
     return [
-        Rectangle(**{name: round(edge / SCALE, _DECIMALS) for name, edge in box._asdict().items()})
+        Rectangle(**{name: round(edge / SCALE, 4) for name, edge in box._asdict().items()})
         for box in boxes_between(page_text, boxes, start, end)
     ]
 

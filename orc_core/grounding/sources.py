@@ -165,12 +165,6 @@ def label(file: AttachedFile) -> str:
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
-def picture_label(blob_name: str, page: int, numbers: Sequence[int]) -> str:
-    """The line before the picture of a page, with the numbers of its sources; a name cannot break out."""
-    name = _attribute(blob_name)
-    return f'<picture document="{name}" page="{page}" sources="{" ".join(f"S{each}" for each in numbers)}"/>'
-
-
 def without_fenced(prompt: str) -> str:
     """The prompt without its sources: the instructions and the question."""
     return _PICTURE_LABEL.sub("", LABEL.sub("", _FENCED.sub("", prompt))).strip()
@@ -185,7 +179,8 @@ def picture_parts(images: Sequence[PageImage], sources: Sequence[Source]) -> Par
     parts: Parts = []
     for image in images:
         if on_page := numbers.get(image.key):
-            label = picture_label(image.document.blob_name, image.page, on_page)
+            name, cited = _attribute(image.document.blob_name), " ".join(f"S{each}" for each in on_page)
+            label = f'<picture document="{name}" page="{image.page}" sources="{cited}"/>'
             # Without the detail a provider chooses by itself, and may make small print unreadable.
             drawn = {
                 "url": f"data:image/webp;base64,{base64.b64encode(image.content).decode()}",

@@ -139,7 +139,8 @@ class Values:
         A value in a scale counts if the text names one; a label, unless the text counts what the number does.
         """
         values = [*number.values, *(() if self._words.isdisjoint(SCALES) else number.in_scale)]
-        if not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values))):
+        near = (_is_near(self._ascending, value, value * ROUGHLY) for value in values)
+        if not self.all.isdisjoint(values) or (number.is_about and any(near)):
             return True
         return bool(self._labels and number.counted not in self._counted and self._labels.have(number))
 
@@ -155,9 +156,6 @@ class Values:
         others = (each for each in dates if each[at])
         is_other = any(each[at] == date[at] or (each[1] == month and day not in rest.all) for each in others)
         return False if is_other else None
-
-    def _have_near(self, value: float) -> bool:
-        return _is_near(self._ascending, value, value * ROUGHLY)
 
 
 def other_dates(sentence: str, everywhere: Sequence[Values]) -> list[str]:

@@ -217,10 +217,6 @@ def without_citations(text: str) -> str:
     return _changed(text, is_forged, lambda _: "")
 
 
-def _rounded(bracket: str) -> str:
-    return f"({bracket[1:-1]})"
-
-
 def _changed(text: str, does: Callable[[str], bool], change: Callable[[str], str]) -> str:
     """The text with another text for some of its brackets."""
     shown, end = "", 0
@@ -261,7 +257,7 @@ def without_numbers(text: str) -> str:
         plain = _plain(html.unescape(_TAG.sub("", bracket)).translate(_CITING))
         return _NUMBER.fullmatch(plain) is not None
 
-    return _changed(text, is_number, _rounded)
+    return _changed(text, is_number, lambda bracket: f"({bracket[1:-1]})")
 
 
 def visible_name(name: str) -> str:
