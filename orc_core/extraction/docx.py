@@ -27,7 +27,6 @@ from orc_core.extraction.tables import ACROSS, repeated, table_blocks
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
 _LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastRenderedPageBreak": SOFT_BREAK}
 _ASIDE = frozenset({"txbxContent", "docPr"})
-_UNCOUNTED = ("{*}rPr/{*}del", "{*}rPr/{*}moveFrom", "{*}rPr/{*}vanish")
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 _ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
@@ -94,9 +93,8 @@ class _Document:
         self._style = "" if properties is None else value(properties, "{*}pStyle") or ""
         text = self._text(paragraph, aside)
         if properties is not None:
-            # Word counts empty paragraphs, but not deleted or hidden ones.
-            is_counted = text.strip() or all(properties.find(mark) is None for mark in _UNCOUNTED)
-            if is_counted and (number := self._numbers.next(properties)) and text.strip():
+            number = self._numbers.next(properties, is_empty=not text.strip())
+            if number and text.strip():
                 text = f"{number} {text.lstrip()}"
             text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
         title = " ".join(text.split())

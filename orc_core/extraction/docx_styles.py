@@ -16,6 +16,10 @@ _LEAST_RISE = 4
 """Of a raised position, in half points."""
 
 
+Listed = tuple[str, str | None, str]
+"""The list of a paragraph (`w:numId`), its level if it is given, and the style that sets the list."""
+
+
 class Styles:
     """The styles by id. A style has what it does not set itself from the one that it is based on."""
 
@@ -24,6 +28,7 @@ class Styles:
         self._styles = {attribute(style, "styleId") or "": style for style in found}
         self._headings = {name for name in self._styles if self._is_heading(name)}
         self._looks: dict[tuple[str, str], Look] = {}
+        self._listed: dict[str, Listed] = {}
 
     def is_heading(self, properties: _Element | None) -> bool:
         """Whether a paragraph with these properties (`w:pPr`) is a heading."""
@@ -32,15 +37,14 @@ class Styles:
         level = _outline_level(properties)
         return level < _BODY_LEVEL if level is not None else value(properties, "{*}pStyle") in self._headings
 
-    def numbering(self, properties: _Element) -> tuple[str, str | None, str]:
-        """The list of a paragraph (`w:numId`), its level if it is given, and the style that sets the list."""
+    def numbering(self, properties: _Element) -> Listed:
+        if own := _listed(properties):
+            return own
         style = value(properties, "{*}pStyle") or ""
-        owners = [("", properties), *((name, each.find("{*}pPr")) for name, each in self._chain(style))]
-        for name, owner in owners:
-            listed = None if owner is None else owner.find("{*}numPr")
-            if listed is not None and (number := value(listed, "{*}numId")) is not None:
-                return number, value(listed, "{*}ilvl"), name
-        return "", None, ""
+        if style not in self._listed:
+            found = (_listed(each.find("{*}pPr"), name) for name, each in self._chain(style))
+            self._listed[style] = next(filter(None, found), ("", None, ""))
+        return self._listed[style]
 
     def look(self, run: _Element, paragraph_style: str) -> Look:
         """How a run looks by its own properties, its style and that of its paragraph."""
@@ -74,6 +78,12 @@ class Styles:
             if title == "title" or title.startswith("heading "):
                 return True
         return False
+
+
+def _listed(properties: _Element | None, style: str = "") -> Listed | None:
+    listed = None if properties is None else properties.find("{*}numPr")
+    number = None if listed is None else value(listed, "{*}numId")
+    return None if listed is None or number is None else (number, value(listed, "{*}ilvl"), style)
 
 
 def value(element: _Element, path: str) -> str | None:
@@ -121,6 +131,7 @@ _ROMAN = list(
 )
 FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 """The forms of numbers by the letters that web pages and OpenDocument have for them."""
+_UNCOUNTED = ("{*}rPr/{*}del", "{*}rPr/{*}moveFrom", "{*}rPr/{*}vanish")
 _UNSHOWN = frozenset({"bullet", "none"})
 
 
@@ -191,11 +202,14 @@ class Numbers:
                 shared = counters.setdefault(name, [None] * _LEVELS)
                 self._lists[attribute(number, "numId") or ""] = _List(number, definition, shared)
 
-    def next(self, properties: _Element) -> str:
-        """The number of a paragraph with these properties (`w:pPr`); "" if it has none."""
+    def next(self, properties: _Element, *, is_empty: bool) -> str:
+        """The number of a paragraph with these properties (`w:pPr`); "" if it has none.
+
+        Word counts empty paragraphs, but not deleted or hidden ones.
+        """
         name, level, style = self._styles.numbering(properties)
         numbered = self._lists.get(name)
-        if numbered is None:
+        if numbered is None or (is_empty and any(properties.find(mark) is not None for mark in _UNCOUNTED)):
             return ""
         if level is None:
             styled = (at for at, each in enumerate(numbered.levels) if style and each.style == style)
