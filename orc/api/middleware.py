@@ -166,4 +166,4 @@ _AS_THEY_ARE = tuple(kind.media_type for kind in Format if kind.sign is not Sign
 def compressed(app: ASGIApp) -> GZipMiddleware:
     """The app with texts compressed for callers who take gzip. Streams of events are passed on at once."""
     excluded = (*DEFAULT_EXCLUDED_CONTENT_TYPES, *_AS_THEY_ARE, "application/octet-stream")
-    return GZipMiddleware(app, minimum_size=1024, compresslevel=5, exclude_content_types=excluded)
+    return GZipMiddleware(app, minimum_size=1024, compresslevel=6, exclude_content_types=excluded)
