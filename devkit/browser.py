@@ -162,7 +162,8 @@ class Page:
     `problems` are errors and warnings in its console, `violations` those of its policy. `requests` are the
     method and address of everything that it asked for, `posts` the address and body of what had a body,
     `cancelled` the addresses of what it gave up, and `received` the address of each response that has ended,
-    with its bytes on the network, headers included. `port` is that of the browser's DevTools protocol.
+    with its bytes on the network, headers included. `traced` are events of a trace, which has ended once
+    `traced_all` is set. `port` is that of the browser's DevTools protocol.
     """
 
     _socket: ClientConnection
@@ -174,6 +175,8 @@ class Page:
     posts: list[tuple[str, str]] = field(default_factory=list)
     received: list[tuple[str, float]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+    traced: list[dict[str, Any]] = field(default_factory=list)
+    traced_all: asyncio.Event = field(default_factory=asyncio.Event)
     _addresses: dict[str, str] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=count)
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
@@ -330,6 +333,10 @@ class Page:
             self.received.append((self._addresses.get(reply["requestId"], ""), reply["encodedDataLength"]))
         elif method == "Network.loadingFailed" and reply.get("canceled"):
             self.cancelled.append(self._addresses.get(reply["requestId"], ""))
+        elif method == "Tracing.dataCollected":
+            self.traced += reply["value"]
+        elif method == "Tracing.tracingComplete":
+            self.traced_all.set()
         elif method == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":

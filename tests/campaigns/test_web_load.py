@@ -16,6 +16,7 @@ import pytest
 from devkit.doubles.openai_double import Script
 from devkit.long_report import long_report
 from devkit.page_scenes import HOTEL
+from devkit.page_tasks import longest, watch
 from devkit.process_state import is_busy
 from devkit.shared_data import HANDBOOK
 from devkit.store_pairs import items_here
@@ -34,6 +35,8 @@ MOST_HEAP_BYTES = 60_000_000
 COLD_MS, CACHED_MS, LARGE_MS = 300, 80, 800
 LARGE_PAGES = 500
 KEY_SECONDS = 0.2
+FEW_TURNS, MANY_FILES = 60, 1000
+QUAY = "The quay {} opens at seven in the morning."
 LONG = "".join(
     [
         *(f"Paragraph {n} of a long answer, with **strong** words and `code`.\n\n" for n in range(900)),
@@ -162,6 +165,68 @@ async def test_ten_thousand_messages_and_a_fast_stream(visit: Visit, seconds: in
     judge("typing", [typed], TYPED_MS)
     judge("long tasks", long, FRAME_MS)
     judge("frames", frames, FRAME_MS)
+
+
+async def store_files(visit: Visit, conversation: str, number: int) -> None:
+    def send() -> None:
+        with visit.client() as client:
+            for n in range(number):
+                file = {"file": (f"note {n}.txt", QUAY.format(n).encode())}
+                stored = client.post(f"/conversations/{conversation}/documents", files=file)
+                assert stored.status_code == 201, stored.text
+
+    await asyncio.to_thread(send)
+
+
+SCROLL = """
+(async () => {
+  const box = document.querySelector(".scroller");
+  for (let at = box.scrollHeight; at > 0; at -= 400) {
+    box.scrollTop = at;
+    await new Promise((done) => { requestAnimationFrame(done); });
+  }
+  box.scrollTop = box.scrollHeight;
+})()
+"""
+
+
+@pytest.mark.campaign
+async def test_sixty_turns_and_a_thousand_files_take_short_tasks(visit: Visit) -> None:
+    """A chat that is opened is drawn in one task; what is done in it keeps its frames."""
+    page, conversation = visit.page, str(uuid.uuid4())
+    await fill(visit, conversation, FEW_TURNS)
+    await store_files(visit, conversation, MANY_FILES)
+    await page.open("about:blank")
+    await watch(page)
+    took = {}
+
+    async def note(what: str) -> None:
+        tasks = await longest(page)
+        took[what] = tasks[0]
+        log.info("%s: %d tasks, the longest %s ms", what, len(tasks), [round(each, 1) for each in tasks[:3]])
+        await watch(page)
+
+    await visit.open(f"#/c/{conversation}")
+    await page.until("document.querySelectorAll('.turn').length >= 50")
+    await page.until(f"document.querySelector('.files-line')?.textContent.startsWith('{MANY_FILES:,} files')")
+    await note("opened")
+    await page.value(SCROLL)
+    await note("scrolled")
+    await visit.click(".files-line")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 100")
+    await page.value("document.querySelector('.file-list > p > button').click()")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 200")
+    await visit.click(".files-line")
+    await note("listed")
+    visit.model.script = Script(text="word " * 400, tokens=400, delay_ms=5)
+    await visit.write("Tell me")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn:last-child.is-streaming')")
+    await type_slowly(visit)
+    await note("asked")
+    log.info("the longest tasks, in ms of processor time: %s", {each: round(ms) for each, ms in took.items()})
+    assert took.pop("opened") < LONG_MS
+    assert max(took.values()) < FRAME_MS
 
 
 EARLIER = """
