@@ -16,6 +16,7 @@ from rich.text import Text
 from orc import __version__
 from orc.settings import AuthMode, Settings
 from orc_core.documents.consistency import Finding
+from orc_core.errors import OrcError
 from orc_core.infra.data_directory import announced_tools
 from orc_core.infra.keys import load_keys
 from orc_core.infra.settings import MIB, doubtful_settings
@@ -69,20 +70,22 @@ async def examine(settings: Settings, console: Console) -> bool:
         return False
     # Not at the top: `orc serve` starts its other processes before it imports as much itself.
     from orc.bootstrap import open_app
-    from orc.cli.model_trial import report_model
+    from orc.cli.model_trial import report_model, try_model
 
     # Lines that the terminal wraps: a table cuts addresses and paths.
     say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
     async with open_app(settings) as app:
         checks = [*app.checks, *checks_of_callers(settings, app.contexts.people.directory)]
         states = await asyncio.gather(*(each() for each in checks))
-        _report_states(states, say)
-        answers = True
-        if settings.has_model:
+        failure = ""
+        try:
+            trials = [each async for each in try_model(app.models.writer)] if settings.has_model else []
+        except OrcError as exc:
+            failure, trials = exc.message, []
+        _report_states([_after_trial(state, failure) for state in states], say)
+        if trials:
             window = settings.context_window or app.model_facts.window(app.models.names)
-            answers = await report_model(app.models.writer, window, settings.server, say)
-            if not answers:
-                say(f"    to do: {_ADVICE['model']}")
+            report_model(trials, window, settings.server, say)
         if not settings.azure_services:
             findings = list((await app.library.compared()).findings)
     report(findings, console)
@@ -94,8 +97,15 @@ async def examine(settings: Settings, console: Console) -> bool:
         say(Text("--", "yellow"), f" disk: {problem}")
     for warning in doubtful_settings(Settings):
         console.print(f"[yellow]{warning}[/]")
-    works = answers and all(state.allows_turns for state in states)
+    works = not failure and all(state.allows_turns for state in states)
     return works and not any(each.is_damage for each in findings)
+
+
+def _after_trial(state: "DependencyState", failure: str) -> "DependencyState":
+    """A server that answers its check may have no such model, or an account without money."""
+    if state.name != "model" or not state.ok or not failure:
+        return state
+    return state.model_copy(update={"ok": False, "detail": failure})
 
 
 def _report_states(states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
