@@ -299,6 +299,8 @@ def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
             return runner.run(command(load()))
     except OrcError as exc:
         _fail(exc.message)
+    except PermissionError as exc:
+        _fail(f"This user has no permission for {exc.filename}. Run the command as the user of the server.")
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
 

@@ -15,7 +15,7 @@ from orc.cli.processes import tools_server, workers
 from orc.settings import AuthMode, Settings
 from orc_core.errors import InvalidInput
 from orc_core.infra.collector import collector_paused
-from orc_core.infra.data_directory import announced
+from orc_core.infra.data_directory import announced, is_there
 from orc_core.infra.http_server import Server, configured
 from orc_core.infra.logs import start_logging
 from orc_core.infra.sqlite import Database
@@ -68,7 +68,7 @@ async def _check(settings: Settings) -> None:
         from orc.api.auth import build_authenticator
 
         build_authenticator(settings)
-    if settings.database_path.exists():
+    if is_there(settings.database_path):
         # Now: once they are started, child processes that cannot use the data would be restarted for ever.
         database = Database(settings.database_path)
         try:

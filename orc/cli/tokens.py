@@ -15,6 +15,7 @@ from orc.settings import Settings
 from orc.turns.contexts import mint_token, scope_of
 from orc_core.bootstrap import open_documents
 from orc_core.errors import InvalidInput, NotFound
+from orc_core.infra.data_directory import is_there
 from orc_core.mcp_contract import TOOLS
 
 
@@ -44,7 +45,7 @@ async def mint(settings: Settings, wanted: Wanted, seconds: int) -> str:
         raise InvalidInput("The documents that a token is for are of a conversation. Name it, too.")
     if unknown := set(wanted.tools) - TOOLS:
         raise InvalidInput(f"There is no tool {min(unknown)}.")
-    if not settings.azure_services and not settings.database_path.exists():
+    if not settings.azure_services and not is_there(settings.database_path):
         raise NotFound(
             f"There is no data in {settings.data_dir.absolute()}. Set ORC_DATA_DIR to the data directory of"
             " `orc serve`, or start in the same folder."

@@ -77,6 +77,16 @@ def announced_tools(folder: Path) -> tuple[str, str]:
     return "", ""
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file. Raises PermissionError if this user may not know: `Path.exists` says so
+    in some versions of Python only."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def _open(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from orc_core.errors import DataNotUsable, InvalidInput
-from orc_core.infra.data_directory import in_use
+from orc_core.infra.data_directory import in_use, is_there
 from orc_core.infra.exhaustion import naming_the_disk
 from orc_core.infra.keys import KEY_FILES
 from orc_core.infra.sqlite import SCHEMA_VERSION, check_version, damage_of
@@ -70,7 +70,7 @@ def back_up(data_dir: Path, target: Path) -> Manifest:
     The database is copied first, in one consistent state; then the documents, each of them whole. What was
     acknowledged before is in the backup. Raises InvalidInput if there is no database, or `target` exists.
     """
-    if not (data_dir / DATABASE).exists():
+    if not is_there(data_dir / DATABASE):
         raise InvalidInput(f"There is no database in {data_dir}. Set ORC_DATA_DIR.")
     if target.exists():
         raise InvalidInput(f"{target} exists. Choose another name: a backup replaces no file.")

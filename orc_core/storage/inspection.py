@@ -6,13 +6,14 @@ from pathlib import Path
 
 from orc_core.documents.consistency import RESTORE, Finding
 from orc_core.errors import DataNotUsable, DiskReadOnly
+from orc_core.infra.data_directory import is_there
 from orc_core.infra.exhaustion import exhausted
 from orc_core.infra.sqlite import check_version, damage_of
 
 
 def inspect_database(path: Path) -> list[Finding]:
     """What is wrong with the database file itself. Blocks."""
-    if not path.exists():
+    if not is_there(path):
         return []
     try:
         # `rw`: a missing database is not made.

@@ -1,6 +1,7 @@
 """The command line: its error messages and its output."""
 
 import asyncio
+import errno
 import io
 import json
 import os
@@ -224,6 +225,28 @@ def test_a_data_directory_that_cannot_be_made_is_named(
     result = orc("doctor")
     assert result.exit_code == 2
     assert f"The data directory {tmp_path / 'file' / 'data'} cannot be written" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["serve"], ["doctor"], ["backup", "a.zip"], ["token", "--context", "c"]],
+    ids=lambda words: words[0],
+)
+def test_data_of_another_user_is_named(
+    words: list[str], data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a server that runs as a service, whose folder is closed to others. Tests may run as root."""
+    closed, look = data_dir / "orc.db", os.stat
+
+    def stat(path: Any, *options: Any, **more: Any) -> os.stat_result:
+        if str(path) == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return look(path, *options, **more)
+
+    monkeypatch.setattr(os, "stat", stat)
+    result = orc(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"orc: This user has no permission for {closed}. ")
 
 
 @pytest.mark.parametrize("is_checkout", [True, False])
