@@ -148,7 +148,8 @@ def checks_of_callers(settings: Settings, directory: "Directory | None") -> Iter
     """Checks that ask the identity provider and the directory, which are not asked for each `/api/ready`."""
     from orc.readiness import check
 
-    yield check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
+    issuer = settings.jwt_issuer or settings.jwt_jwks_url or ""
+    yield check("callers", f"{settings.auth_mode} authentication", issuer, partial(_identify, settings))
     if directory and (tenant := settings.directory_tenant):
         yield check("people", "Microsoft Graph", tenant, partial(directory.find, tenant, "orc"), needed=False)
 

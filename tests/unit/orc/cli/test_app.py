@@ -473,6 +473,10 @@ def test_the_doctor_asks_the_issuer_of_tokens_and_says_what_is_wrong_with_it(
         shown = orc("doctor").stdout
     assert "no  callers: jwt authentication, " in shown
     assert f"ORC_JWT_ISSUER is not how the issuer names itself: '{issuer.name}'" in shown
+    # Now it is gone.
+    lines = orc("doctor").stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("no  callers: "))
+    assert lines[at + 1] == f"    where: {issuer.name}/"
 
 
 def test_the_doctor_names_a_directory_that_cannot_be_searched(
