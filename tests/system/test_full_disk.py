@@ -1,7 +1,9 @@
 """A full disk: requests are refused without loss, and the server answers again once there is space."""
 
+import os
 import shutil
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -109,3 +111,21 @@ def test_a_document_is_deleted_whole_or_not_at_all(tmp_path: Path) -> None:
 def statuses(http: httpx.Client, listed: str) -> list[str]:
     """How far the documents of a conversation are."""
     return [each["status"] for each in http.get(listed).json().get("documents", [])]
+
+
+@pytest.mark.slow
+def test_a_question_on_the_command_line_names_the_temporary_folder_that_is_full(tmp_path: Path) -> None:
+    file = tmp_path / "crane.txt"
+    file.write_bytes(LONG * 20)
+    with small_disk(tmp_path / "disk") as disk:
+        filler = fill(disk)
+        # With nothing left, Python takes another folder.
+        os.truncate(filler, filler.stat().st_size - 4 * 1024 * 1024)
+        environment = {**os.environ, "TMPDIR": str(disk), "COLUMNS": "300"}
+        asked = subprocess.run(
+            [sys.executable, "-m", "orc", "ask", file, "What does the crane lift?"],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert asked.returncode == 2
+    assert f"The disk of the temporary folder, {disk}, is full. Set TMPDIR" in asked.stderr
+    assert "Traceback" not in asked.stderr
