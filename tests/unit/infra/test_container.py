@@ -95,3 +95,20 @@ def test_what_a_backup_that_was_cut_off_left_is_deleted_and_no_backup_is(tmp_pat
     subprocess.run([*shell, script], cwd=tmp_path, check=True, timeout=30)
     kept = sorted(path.name for path in tmp_path.glob("*.zip*"))
     assert kept == ["orc-2026-01-01.zip", f"orc-{date.today()}.zip"]
+
+
+def test_a_command_on_the_machine_has_the_settings_and_the_data_of_the_unit(tmp_path: Path) -> None:
+    unit = (ROOT / "infra" / "orc.service").read_text()
+    data, file, program = (
+        re.findall(rf"^{name}=(\S+)", unit, re.M)[0]
+        for name in ("Environment=ORC_DATA_DIR", "EnvironmentFile", "ExecStart")
+    )
+    [command] = re.findall(r"^(sh -c .*doctor')$", (ROOT / "docs" / "teams.md").read_text(), re.M)
+    assert {data, file, program} <= set(re.findall(r"/[\w./]+", command))
+    for here, there in ((data, tmp_path / "data"), (program, tmp_path / "orc")):
+        command = command.replace(here, str(there))
+    (tmp_path / "orc").write_text('#!/bin/sh\necho "$1 $ORC_DATA_DIR $ORC_AUTH_MODE $ORC_PUBLIC_URL"\n')
+    (tmp_path / "orc").chmod(0o700)
+    command = command.replace(file, str(ROOT / "compose.env.example"))
+    said = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["doctor", str(tmp_path / "data"), "oidc", "https://orc.example.com"]
