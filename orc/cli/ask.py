@@ -3,8 +3,8 @@
 import asyncio
 import tempfile
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,9 @@ from orc.events import Done, Failed, Reset, Revised, Stopped, Token
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 from orc.words import check_words
-from orc_core.errors import (
-    DiskFull,
-    DocumentRejected,
-    InvalidInput,
-    NoReadableDocument,
-    UnsafeName,
-    error_named,
-)
+from orc_core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
 from orc_core.infra.collector import collector_paused
-from orc_core.infra.exhaustion import exhausted
+from orc_core.infra.exhaustion import on_temporary_disk
 from orc_core.infra.telemetry.setup import start_telemetry
 from orc_core.infra.telemetry.spans import request_span, trace_id_of
 from orc_core.models import Document, DocumentStatus
@@ -72,7 +65,7 @@ async def opened(
     """
     with (
         closing(start_telemetry(settings, name)),
-        _on_temporary_disk(),
+        on_temporary_disk(),
         tempfile.TemporaryDirectory(prefix=f"{name}-") as folder,
     ):
         private = settings.model_copy(
@@ -86,20 +79,6 @@ async def opened(
         )
         async with tools_server(private) as tools_are_up, await asyncio.to_thread(_app_of, private) as app:
             yield app, tools_are_up
-
-
-@contextmanager
-def _on_temporary_disk() -> Iterator[None]:
-    """Names the temporary folder if a disk is full, since all data of the command is there."""
-    try:
-        yield
-    except (OSError, DiskFull) as exc:
-        if not isinstance(exhausted(exc), DiskFull):
-            raise
-        full = f"The disk of the temporary folder, {tempfile.gettempdir()}, is full."
-        raise DiskFull(
-            f"{full} Set TMPDIR to a folder with more space.", dependency="temporary_files"
-        ) from exc
 
 
 def _app_of(settings: Settings) -> "AbstractAsyncContextManager[App]":

@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,6 +61,18 @@ def naming_the_disk(disk: str, dependency: str) -> Iterator[None]:
         if (ours := exhausted(exc, disk, dependency)) is not None:
             raise ours from exc
         raise
+
+
+@contextmanager
+def on_temporary_disk() -> Iterator[None]:
+    """Names the temporary folder if a disk is full: all data of the body is there."""
+    try:
+        yield
+    except (OSError, DiskFull) as exc:
+        if not isinstance(exhausted(exc), DiskFull):
+            raise
+        full = f"The disk of the temporary folder, {tempfile.gettempdir()}, is full."
+        raise DiskFull(f"{full} Set TMPDIR to a folder with more space.", dependency=TEMPORARY[1]) from exc
 
 
 def _may_only_be_read(code: int, folder: Path | None) -> bool:
