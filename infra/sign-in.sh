@@ -13,8 +13,8 @@ create) # before the templates, which ask for its id
     echo "Without the Azure CLI and the right to register applications: azd env set ORC_AUTH_CLIENT_ID ..." >&2
     exit 1
   }
-  azd env set ORC_AUTH_CLIENT_ID "$id"
   az ad sp create --id "$id" --output none # Its "enterprise application" has who may be an administrator.
+  azd env set ORC_AUTH_CLIENT_ID "$id" # last: what has failed before is done again
   ;;
 return) # after them: the address has the name that Azure gave to the function app
   known=$(az ad app show --id "$ORC_AUTH_CLIENT_ID" --query 'web.redirectUris[]' --output tsv) \

@@ -15,7 +15,7 @@ AZ = r"""#!/usr/bin/env python3
 import json, os, sys
 with open(os.environ["CALLS"], "a") as calls:
     calls.write(json.dumps(sys.argv) + "\n")
-if os.environ["FAILS"]:
+if os.environ["FAILS"] in ("all", sys.argv[2]):
     sys.exit("Please run 'az login' to setup account.")
 print({"create": "new-id", "show": os.environ["KNOWN"]}.get(sys.argv[3], ""))
 """
@@ -39,7 +39,7 @@ def hook(
 def test_the_first_deployment_registers_an_application_with_the_role_of_administrators(
     tmp_path: Path,
 ) -> None:
-    done, [made, kept, principal] = hook("create", tmp_path)
+    done, [made, principal, kept] = hook("create", tmp_path)
     assert done.returncode == 0, done.stderr
     assert made[:6] == ["az", "ad", "app", "create", "--display-name", "Orc (my-orc)"]
     assert made[made.index("--enable-id-token-issuance") + 1] == "true"
@@ -47,6 +47,13 @@ def test_the_first_deployment_registers_an_application_with_the_role_of_administ
     assert (role["value"], role["allowedMemberTypes"], role["isEnabled"]) == ("orc.admin", ["User"], True)
     assert kept == ["azd", "env", "set", "ORC_AUTH_CLIENT_ID", "new-id"]
     assert principal[:6] == ["az", "ad", "sp", "create", "--id", "new-id"]
+
+
+def test_a_registration_that_is_not_whole_is_made_again(tmp_path: Path) -> None:
+    """The CLI changes an application of the same name instead of making another one."""
+    done, calls = hook("create", tmp_path, fails="sp")
+    assert done.returncode != 0
+    assert [call[:3] for call in calls] == [["az", "ad", "app"], ["az", "ad", "sp"]]
 
 
 @pytest.mark.parametrize("settings", [{"ORC_AUTH_CLIENT_ID": "mine"}, {"ORC_AUTH_MODE": "oidc"}])
@@ -74,7 +81,7 @@ def test_the_address_to_return_to_is_added_to_those_that_are_there(
 
 
 def test_without_the_azure_cli_the_hooks_say_what_to_do(tmp_path: Path) -> None:
-    first, _ = hook("create", tmp_path, fails="yes")
+    first, _ = hook("create", tmp_path, fails="all")
     assert (first.returncode, "azd env set ORC_AUTH_CLIENT_ID" in first.stderr) == (1, True)
-    then, _ = hook("return", tmp_path, fails="yes", ORC_AUTH_CLIENT_ID="mine")
+    then, _ = hook("return", tmp_path, fails="all", ORC_AUTH_CLIENT_ID="mine")
     assert (then.returncode, ADDRESS in then.stderr) == (0, True)
