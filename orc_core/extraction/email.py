@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 _PREFERRED = {"text/plain": 0, "text/html": 1}
 
+_PARAMETER = r'(?:"[^"\n]*"|[^":;\n]*)'
 _OF_EVENT = re.compile(
-    r"^(SUMMARY|LOCATION|DTSTART|DTEND)(?:;TZID=([^:;\n]*))?(?:;[^:\n]*)?:(.*)$", re.MULTILINE
+    rf"^(SUMMARY|LOCATION|DTSTART|DTEND)(?:;TZID=({_PARAMETER})|;[\w-]+={_PARAMETER})*:(.*)$", re.MULTILINE
 )
+_PART = re.compile("^(?:END|BEGIN):", re.MULTILINE)
 _NAMES_OF_EVENT = {"SUMMARY": "Event", "LOCATION": "Place", "DTSTART": "Begins", "DTEND": "Ends"}
-_ESCAPED = re.compile(r"\\(?=[,;])")
+_ESCAPED = re.compile(r"\\(?:([nN])|(?=[,;\\]))")
 _MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?(Z?)")
 
 # Properties of an MSG file, by id.
@@ -63,7 +65,8 @@ def read_eml(source: Path) -> UnitStream:
     headers = {name: _header(message, name) for name in ("Subject", "From", "To", "Cc", "Date")}
     attached = list(_attachments(message))
     invitations = [part for part in attached if part.get_content_type() == "text/calendar"]
-    texts = [*_texts(message), *("\n".join(_events(_content(part))) for part in invitations)]
+    events = dict.fromkeys("\n".join(_events(_content(part))) for part in invitations)
+    texts = [*_texts(message), *events]
     body = "\n\n".join(text for text in texts if text.strip())
     return _stream(headers, body, [_name(part) for part in attached if part not in invitations])
 
@@ -72,13 +75,13 @@ def _events(calendar: str) -> Iterator[str]:
     """What an invitation says of its events: `Begins: 2026-03-10 14:00 Europe/Berlin`."""
     _, *events = re.sub(r"\n[ \t]", "", calendar.replace("\r\n", "\n")).split("BEGIN:VEVENT\n")
     for event in events:
-        for name, zone, value in _OF_EVENT.findall(event.partition("END:VEVENT")[0]):
-            said = _ESCAPED.sub("", value)
+        # An alarm in it has a summary, too.
+        for name, zone, value in _OF_EVENT.findall(_PART.split(event, maxsplit=1)[0]):
+            said = _ESCAPED.sub(lambda found: " " * bool(found[1]), value)
             if name.startswith("DT") and (moment := _MOMENT.fullmatch(value)):
                 year, month, day, hour, minute, is_utc = moment.groups()
-                said = f"{year}-{month}-{day}" + (
-                    f" {hour}:{minute} {'UTC' if is_utc else zone}" if hour else ""
-                )
+                where = "UTC" if is_utc else zone.strip('"')
+                said = f"{year}-{month}-{day}" + (f" {hour}:{minute} {where}" if hour else "")
             yield f"{_NAMES_OF_EVENT[name]}: {said}".rstrip()
 
 

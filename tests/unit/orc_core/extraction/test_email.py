@@ -35,17 +35,22 @@ async def test_invitations_are_read(read: Read) -> None:
             *("BEGIN:VTIMEZONE", "DTSTART:16010101T000000", "END:VTIMEZONE", "BEGIN:VEVENT"),
             *("SUMMARY:Site\\, ", " visit", "DTSTART;TZID=Europe/Oslo:20260310T140000"),
             *("DTEND:20260310T140000Z", "LOCATION;LANGUAGE=en:Dock 9", "END:VEVENT"),
-            *("BEGIN:VEVENT", "DTSTART;VALUE=DATE:20260311", "END:VEVENT"),
+            *("BEGIN:VEVENT", 'LOCATION;ALTREP="http://a.example/":Pier\\n4', "DTSTART;VALUE=DATE:20260311"),
+            *('DTEND;X=1;TZID="(GMT+01:00) Oslo":20260312T090000', "BEGIN:VALARM", "SUMMARY:Remind"),
+            *("END:VALARM", "END:VEVENT"),
         )
     )
     message.add_alternative(event.encode(), maintype="text", subtype="calendar")
+    message.add_attachment(event.encode(), maintype="text", subtype="calendar", filename="invite.ics")
     text = (await read("a.eml", message.as_bytes())).pages[0].text
     assert [line for line in text.partition("See you.")[2].split("\n") if line] == [
         "Event: Site, visit",
         "Begins: 2026-03-10 14:00 Europe/Oslo",
         "Ends: 2026-03-10 14:00 UTC",
         "Place: Dock 9",
+        "Place: Pier 4",
         "Begins: 2026-03-11",
+        "Ends: 2026-03-12 09:00 (GMT+01:00) Oslo",
     ]
 
 
