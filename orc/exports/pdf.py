@@ -81,7 +81,8 @@ class Fonts:
         self._more = _others(Path(folder)) if folder else iter(())
         self._opened: list[_File] = []
         self.family = _Cache(self._find)
-        self.width = _Cache(self._measure)
+        # In thousandths of the font's size.
+        self.width = _Cache[str, float](lambda each: float(self._font(self.family[each]).cw[ord(each)]))
         self._shown: dict[int, str] = _Cache(self._show)
 
     @property
@@ -126,10 +127,6 @@ class Fonts:
         for file in self._more:
             self._opened.append(file)
             yield file
-
-    def _measure(self, character: str) -> float:
-        """The width of a character in thousandths of the font's size."""
-        return float(self._font(self.family[character]).cw[ord(character)])
 
     def _font(self, family: str) -> TTFFont:
         font = self._pdf.fonts[family]

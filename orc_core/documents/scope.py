@@ -89,7 +89,11 @@ class ScopeTokens:
         """A token for `scope`, valid for `seconds` from now. Raises InvalidInput if it is too large."""
         now = int(time.time())
         fields = scope.model_dump(mode="json", exclude={"places"})
-        packed = {"version": VERSION, **fields, "places": list(map(_packed_place, scope.places))}
+        # A place without names of fields, its type and access by their first letters.
+        places = [
+            (p.type[0], p.id, int(p.deep), int(p.near), p.access[0], p.name, p.without) for p in scope.places
+        ]
+        packed = {"version": VERSION, **fields, "places": places}
         claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds, "scope": packed}
         # As bytes of UTF-8: PyJWT would write every other letter than those of ASCII as six characters.
         token = self._keys.sign(json.dumps(claims, ensure_ascii=False, separators=(",", ":")).encode())
@@ -126,12 +130,6 @@ def _expiry_of(claims: Mapping[str, object]) -> int:
 
 _TYPES = {kind.value[0]: kind for kind in PlaceType}
 _ACCESS = {access.value[0]: access for access in Access}
-_Packed = tuple[str, str, int, int, str, str, list[str]]
-"""A place as a token has it: the first letters of its type and access, and no names of fields."""
-
-
-def _packed_place(p: Place) -> _Packed:
-    return p.type[0], p.id, int(p.deep), int(p.near), p.access[0], p.name, list(p.without)
 
 
 def _unpacked(content: object) -> Scope:

@@ -123,7 +123,8 @@ def _render_table(waiting: Iterator[list[str]], header: int) -> Iterator[str]:
     for number, row in enumerate(chain(head, (_regrouped(row, groups) for row in waiting))):
         is_below = number >= start and depth <= 0
         depth -= number >= start and bool(row)
-        line = _line(row, names, used) if is_below else _header_line(row, used)
+        kept = [cell for at, cell in enumerate(row) if cell != ACROSS and (cell or at in used)]
+        line = _line(row, names, used) if is_below else _joined(kept)
         yield line if is_below or line != before else ""  # a name over several rows
         before = line
 
@@ -197,10 +198,6 @@ def _regrouped(row: list[str], groups: Sequence[int]) -> list[str]:
         else:
             cells.append(cell)
     return cells
-
-
-def _header_line(row: Sequence[str], used: set[int]) -> str:
-    return _joined([cell for column, cell in enumerate(row) if cell != ACROSS and (cell or column in used)])
 
 
 def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
