@@ -341,8 +341,10 @@ async def test_what_is_deleted_is_gone_at_once_and_swept_later(app: FastAPI, cal
     assert (await callers.call("ada", "DELETE", f"/contexts/{place.folder}")).status_code == 202
     for user, context_id in [("ada", place.folder), ("ada", place.usecase), ("bob", place.usecase)]:
         assert (await callers.call(user, "GET", f"/contexts/{context_id}")).status_code == 404
-    listed = (await callers.call("ada", "GET", f"/contexts?parent_id={place.organization}")).json()
-    assert [each["context_id"] for each in listed["contexts"]] == [place.sibling]
+    for user, role in (("ada", "reader"), ("root", ADMIN_ROLE)):
+        path = f"/contexts?parent_id={place.organization}"
+        listed = (await callers.call(user, "GET", path, role)).json()
+        assert [each["context_id"] for each in listed["contexts"]] == [place.sibling]
     assert (await callers.call("bob", "GET", "/contexts")).json()["contexts"] == []
 
     removed: list[Owner] = []
