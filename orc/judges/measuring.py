@@ -3,11 +3,11 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,7 +153,8 @@ async def judge_claims(
     """
     known = _read(kept, judge)
     advance(sum(each.id in known for each in claims))
-    for some in _together([each for each in claims if each.id not in known]):
+    left = groupby((each for each in claims if each.id not in known), key=lambda each: each.pair.evidence)
+    for some in chain.from_iterable(slices(list(about), MOST_TOGETHER) for _, about in left):
         verdicts = await _verdicts(judge, [each.pair for each in some])
         said = {each.id: found.verdict for each, found in zip(some, verdicts, strict=True)}
         lines = [json.dumps({"judge": _key(judge), "id": id, "verdict": found}) for id, found in said.items()]
@@ -180,11 +181,6 @@ def accuracy_of(judge: SupportJudge, judged: Sequence[Judged]) -> Accuracy:
 def counted(judged: Iterable[Judged], *, is_right: bool) -> Counter[str]:
     """The verdicts on the right or on the wrong claims."""
     return Counter(verdict for claim, verdict in judged if claim.is_right is is_right)
-
-
-def _together(claims: Iterable[Labelled]) -> Iterator[Sequence[Labelled]]:
-    for _, about in groupby(claims, key=lambda each: each.pair.evidence):
-        yield from slices(list(about), MOST_TOGETHER)
 
 
 async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair]) -> list[Verdict]:

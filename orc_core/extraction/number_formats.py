@@ -14,8 +14,7 @@ _DAYS_TO_1904, _MARCH_1900 = 1462, 60
 _LAST_DAY = 2_957_000
 """In the year 9995: later than any date, by both ways to count."""
 _COLOUR = re.compile(r"(?:\[[a-z]+\d*\])+", re.IGNORECASE)
-LONGEST_FORMAT = 255
-"""Characters, as in Excel."""
+LONGEST_FORMAT = 255  # as in Excel
 HIDING = ";;;"
 """The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
