@@ -1,6 +1,7 @@
 """What `orc doctor` prints: the services in use, what the model can do, and damage of the data."""
 
 import asyncio
+import logging
 import platform
 import shutil
 import tempfile
@@ -60,6 +61,8 @@ async def examine(settings: Settings, console: Console) -> bool:
     Unless the settings name a tools server and its port is not 0, it is that of the `orc serve` that runs
     on this data directory.
     """
+    # It warns of each kind of identity that is not there, for each service; the lines of the services say so.
+    logging.getLogger("azure.identity").setLevel(logging.ERROR)
     tools, version = announced_tools(settings.data_dir)
     names_none = settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"})
     if tools and (names_none or urlsplit(settings.mcp_server_url).port == 0):

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import io
 import json
+import logging
 import os
 import platform
 import re
@@ -490,6 +491,18 @@ def test_the_doctor_names_a_directory_that_cannot_be_searched(
     at = next(number for number, line in enumerate(lines) if line.startswith("no  people: Microsoft Graph, "))
     assert lines[at + 1] == "    where: tenant-of-the-port"
     assert "GroupMember.Read.All" in lines[at + 2]
+
+
+def test_the_doctor_says_once_for_each_service_that_there_is_no_identity(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logging.getLogger("azure.identity").setLevel(logging.NOTSET)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://orc.openai.azure.com")
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "dev")
+    monkeypatch.setenv("PATH", "")
+    result = orc("doctor")
+    assert result.stdout.count("or run `az login`") == 1
+    assert logging.getLogger("azure.identity").getEffectiveLevel() == logging.ERROR
 
 
 def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
