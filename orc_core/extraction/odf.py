@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain, islice, repeat
+from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 
 from lxml.etree import LxmlError, _Element
@@ -351,13 +351,18 @@ def _sheet(sheet: _Element, body: Body) -> Iterator[Unit]:
 
 
 def _sheet_rows(sheet: _Element, body: Body, hidden: set[int]) -> Iterator[list[Cell]]:
-    """Empty rows are not repeated: files have a million at the end. The numbers of hidden rows are added."""
+    """Empty cells and rows at the end are not repeated: files fill 16,384 columns and a million rows.
+
+    The numbers of hidden rows are added.
+    """
     number = 0
     for row in rows(sheet):
-        values = chain.from_iterable(repeat(_value(cell, body), times) for cell, times in _cells(row))
-        cells = list(islice(values, MAX_SHEET_COLUMNS))
+        given = [(_value(cell, body), times) for cell, times in _cells(row)]
+        while given and not given[-1][0].text:
+            del given[-1]
+        cells = list(islice(chain.from_iterable(starmap(repeat, given)), MAX_SHEET_COLUMNS))
         is_hidden = attribute(row, "visibility") in _HIDDEN_ROWS
-        for _ in range(repeated(row, "number-rows-repeated") if any(cell.text for cell in cells) else 1):
+        for _ in range(repeated(row, "number-rows-repeated") if cells else 1):
             hidden |= {number} if is_hidden else set()
             number += 1
             yield cells
