@@ -546,6 +546,8 @@ async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await visit.ask(QUESTION)
     answer = await visit.texts(".turn .text")
+    loaded = "performance.getEntriesByType('resource').some((each) => each.name.endsWith('/picture.js'))"
+    await visit.page.until(loaded)  # what shows a source comes behind the answer
     began = time.monotonic()
     await visit.page.connected(False)
     await visit.page.until("document.querySelector('.banner')")
