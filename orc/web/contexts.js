@@ -250,6 +250,11 @@ function Documents({ context }) {
     // An upload that overtakes the removal of a file of its name would be refused.
     holds: (name) => items.some((each) => each.blob_name === name && isLeaving(each)),
     known: (name) => items.find((each) => each.blob_name === name && !isLeaving(each)),
+    // The list may show others, or not be loaded again yet.
+    find: async (name) => {
+      const found = /** @type {{documents: Document[]}} */ (await get(`${address}?name=${encodeURIComponent(name)}`));
+      return found.documents.find((each) => each.blob_name === name);
+    },
     content: (earlier) => contentOf(address, earlier),
     arrived: () => {
       again();

@@ -114,8 +114,9 @@ function update(upload, changed) {
 async function transfer(upload, file, target) {
   const request = new XMLHttpRequest();
   sending.set(upload.key, { request, upload, file, target });
-  const earlier = target.known(upload.name);
-  update(upload, { state: "sending", replaces: earlier?.version });
+  const known = target.known(upload.name);
+  update(upload, { state: "sending", replaces: known?.version });
+  const earlier = known || !upload.replace ? known : await target.find?.(upload.name).catch(() => undefined);
   const content = await Promise.all([target.content(earlier), readable(file)]).catch(() => null);
   if (!content || !uploads.value.some((each) => each.key === upload.key)) {
     sending.delete(upload.key);

@@ -30,6 +30,7 @@ DROP = """
 """
 """Drop files, or a folder of folders: a test cannot drag from the desktop."""
 SETTLED = "!/Uploading|Reading|Waiting/.test(document.querySelector('.file-list').textContent)"
+REPLACE = "[...document.querySelectorAll('.is-failed button')].find((each) => each.textContent === 'Replace')"
 ASKABLE = "document.querySelector('.shelf')?.dataset.askable"
 
 
@@ -201,10 +202,7 @@ async def test_a_file_of_a_taken_name_replaces_the_other_one_if_one_says_so(visi
             "!/Uploading|Reading|Waiting/.test(document.querySelector('.file-list').textContent)"
         )
     await visit.sees(".file.is-failed")
-    replace = (
-        "[...document.querySelectorAll('.is-failed button')].find((each) => each.textContent === 'Replace')"
-    )
-    await page.value(f"{replace}.click()")
+    await page.value(f"{REPLACE}.click()")
     # The other one can come back.
     await page.until("document.querySelector('.notice')?.textContent.includes('quay.txt took the place')")
     assert await visit.texts(".file.is-failed") == []
@@ -212,6 +210,22 @@ async def test_a_file_of_a_taken_name_replaces_the_other_one_if_one_says_so(visi
     with visit.client() as client:
         address = f"/contexts/{context}/documents/{listed['document_id']}/content"
         assert client.get(address).text == "The other."
+    page.problems.clear()
+
+
+async def test_a_replaced_file_can_come_back_although_the_list_did_not_show_it(visit: Visit) -> None:
+    page = visit.page
+    context = shared(visit)
+    await page.value(f"location.hash = '#/contexts/{context}'")
+    await visit.sees(".file-tools")
+    async with page.hold("GET", f"*/contexts/{context}/documents"):
+        await drop(visit, {"quay.txt": "The first."})
+        await page.until("document.querySelector('.file')")
+        await page.until("!document.querySelector('.file')")
+        await drop(visit, {"quay.txt": "The other."})
+        await visit.sees(".file.is-failed")
+        await page.value(f"{REPLACE}.click()")
+        await page.until("document.querySelector('.notice')?.textContent.includes('quay.txt took the place')")
     page.problems.clear()
 
 

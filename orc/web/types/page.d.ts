@@ -131,6 +131,8 @@ export interface Target {
   holds?: (name: string) => boolean;
   /** The document of this name, if it is known. */
   known: (name: string) => Document | undefined;
+  /** Asks the server for the document of this name, if not all are known. */
+  find?: (name: string) => Promise<Document | undefined>;
   /** The bytes of the document that is about to be replaced. */
   content: (earlier?: Document) => Promise<File | null>;
   /** `wanted` is null if the upload was cancelled meanwhile. */
