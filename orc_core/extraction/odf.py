@@ -357,8 +357,9 @@ def _sheet_rows(sheet: _Element, body: Body, hidden: set[int]) -> Iterator[list[
     """
     number = 0
     for row in rows(sheet):
-        given = [(_value(cell, body), times) for cell, times in _cells(row)]
-        while given and not given[-1][0].text:
+        given = [(_value(cell, body), times) for cell, times in islice(_cells(row), MAX_SHEET_COLUMNS)]
+        # One that hangs over rows below keeps its place in them.
+        while given and not given[-1][0].text and given[-1][0].rows == 1:
             del given[-1]
         cells = list(islice(chain.from_iterable(starmap(repeat, given)), MAX_SHEET_COLUMNS))
         is_hidden = attribute(row, "visibility") in _HIDDEN_ROWS

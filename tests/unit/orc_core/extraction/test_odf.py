@@ -176,6 +176,14 @@ def test_no_cells_are_made_for_the_columns_behind_the_last_value(
     assert (widths, unit.text) == ([1, 4], "Name\na | b")
 
 
+async def test_an_empty_merged_cell_at_the_end_of_a_row_keeps_its_place_below(read: Read) -> None:
+    merged = '<table:table-cell table:number-rows-spanned="2"/>'
+    below = f"{cells('b')}<table:covered-table-cell/>{cells('7')}"
+    sheet = table(cells("Name", "Note", "Price"), cells("a") + merged, below, cells("c", "d", "8"))
+    extraction = await read("a.ods", odf("ods", sheet))
+    assert "Name: b | Price: 7" in extraction.pages[0].text
+
+
 @pytest.mark.slow
 async def test_an_endlessly_repeated_row_is_too_much_text(read: Read) -> None:
     repeated = '<table:table-row table:number-rows-repeated="99999999">'
