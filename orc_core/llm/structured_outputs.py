@@ -109,8 +109,8 @@ class Abilities:
         """A request was taken without these parts, after these errors. None before the last was the only
         cause; and of what was no refusal, not even that is known permanently."""
         for part, error in [*left_out.items()][-1:]:
-            is_refusal = error.code == REQUEST_REFUSED
-            self._left_out_until[part] = math.inf if is_refusal else self.clock() + self.pause_seconds
+            until = math.inf if error.code == REQUEST_REFUSED else self.clock() + self.pause_seconds
+            self._left_out_until[part] = max(until, self._left_out_until.get(part, 0.0))
             logger.info("requests are sent without %s from now on", part.name)
             if part is not Part.TOOLS:
                 self._restart(asked_from=0.0)

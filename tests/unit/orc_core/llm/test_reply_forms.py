@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply
 from orc_core.errors import DependencyDown
 from orc_core.llm.chat_model import CallBudget, ChatModel
-from orc_core.llm.errors import ModelMisconfigured
-from orc_core.llm.structured_outputs import PAUSE_SECONDS, Part, WrittenCalls
+from orc_core.llm.errors import ModelMisconfigured, of_status
+from orc_core.llm.structured_outputs import PAUSE_SECONDS, Abilities, Part, WrittenCalls
 from tests.unit.orc_core.conftest import Build
 
 
@@ -345,3 +345,12 @@ async def test_the_limit_has_the_name_that_the_server_knows(
     await answer(build(openai_base_url=base_url, model=model))
     body = double.requests[0].body
     assert [name for name in ("max_tokens", "max_completion_tokens") if name in body] == [field]
+
+
+def test_a_failure_that_ends_later_does_not_shorten_a_refusal() -> None:
+    now = 0.0
+    abilities = Abilities(is_local=True, clock=lambda: now)
+    for status in (400, 500):
+        abilities.taken({Part.TOOLS: of_status(status)})
+    now = 2 * PAUSE_SECONDS
+    assert not abilities.takes_tools
