@@ -252,8 +252,12 @@ function Documents({ context }) {
     known: (name) => items.find((each) => each.blob_name === name && !isLeaving(each)),
     // The list may show others, or not be loaded again yet.
     find: async (name) => {
-      const found = /** @type {{documents: Document[]}} */ (await get(`${address}?name=${encodeURIComponent(name)}`));
-      return found.documents.find((each) => each.blob_name === name);
+      for (let after = ""; ; ) {
+        const page = /** @type {any} */ (await get(`${address}?name=${encodeURIComponent(name)}${after}`));
+        const found = page.documents.find((/** @type {Document} */ each) => each.blob_name === name);
+        if (found || !page.next_cursor) return found;
+        after = `&cursor=${encodeURIComponent(page.next_cursor)}`;
+      }
     },
     content: (earlier) => contentOf(address, earlier),
     arrived: () => {
