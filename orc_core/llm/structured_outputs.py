@@ -23,11 +23,10 @@ _KEPT = ("type", "description", "enum", "const")
 _NAMED_CALL = ("arguments", "parameters")
 FAILED = 500
 """The status of servers on this machine if a template, or a part of them, lacks what a request has."""
-_MAY_CALL = re.compile(
-    r"\s*(?:<[\w|]*(?:\Z|>\s*)|`{1,3}\Z|```\w*\s*|\[[A-Z_]*(?:\Z|\]\s*))?(?:\Z|\[?\s*(?:\Z|\{\s*(?:\Z|\")))"
-)
-"""Begins `{"name": ...}` alone, in a fence, in a list, after `[TOOL_CALLS]` or in a tag."""
-_AROUND_CALLS = re.compile(r"(?:\[[A-Z_]+\]|`{1,3}\w*|</?[\w|]+>|[\s,\[\]])*")
+_AROUND_CALLS = re.compile(r"(?:\[[A-Z_]+\]|`{1,3}\w*|</?[\w|]+>|[\s,\]]|\[(?![A-Z_]))*")
+"""A fence, a list, `[TOOL_CALLS]` and tags: what models write around calls."""
+_MAY_CALL = re.compile(r"\Z|\{\s*(?:\Z|\")|(?:\[[A-Z_]*|</?[\w|]*)\Z")
+"""Begins `{"name": ...}`, or what may stand around it."""
 
 PAUSE_SECONDS = 600.0
 """How long a model is not asked for an object after so many misses in a row."""
@@ -182,7 +181,7 @@ class WrittenCalls:
         if self._held is None:
             return text
         self._held += text
-        return "" if _MAY_CALL.match(self._held) else self.finish()
+        return "" if _MAY_CALL.match(_AROUND_CALLS.sub("", self._held, count=1)) else self.finish()
 
     def finish(self) -> str:
         """What was held back."""

@@ -118,6 +118,12 @@ CALLS = {
     "text": lambda: streamed(*(says({"content": letter}) for letter in WRITTEN), END),
     "text in a fence": lambda: streamed(says({"content": f"```json\n{WRITTEN}\n```"}), END),
     "text in a tag": lambda: streamed(says({"content": f"<tool_call>\n{WRITTEN}\n</tool_call>"}), END),
+    "text in a fence in a tag, by letters": lambda: streamed(
+        *(says({"content": letter}) for letter in f"<tool_call>\n```json\n{WRITTEN}\n```\n</tool_call>"), END
+    ),
+    "text between backticks, by letters": lambda: streamed(
+        *(says({"content": letter}) for letter in f"[`{WRITTEN}`]"), END
+    ),
     "text behind a mark": lambda: streamed(says({"content": f"[TOOL_CALLS] [{WRITTEN}]"}), END),
     "parameters": lambda: streamed(says({"content": WRITTEN.replace("arguments", "parameters")}), END),
     "text, and as OpenAI does": lambda: streamed(
