@@ -58,6 +58,9 @@ VISIBLE_CITATION = re.compile(
 
 That of a document outside of the focus names its context: `[Page 5 of Document "a.pdf" in folder "Rail"]`.
 """
+_BLOCK_END = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+•|#]|\d{1,2}[.)]\s))")
+"""Before another paragraph, item or row of an answer."""
+_WORD = re.compile(r"\w")
 _ASKED = re.compile(r"“[^”]*”\s*")
 _NOT_VERIFIED = ("not there]", "not verified]", "not checked]")
 """Ends of markers of sentences that differ from their page, the last two in answers of earlier versions."""
@@ -130,15 +133,18 @@ def _within(found: Sequence[Statement], question: Asked, tokens: int, counter: T
 
 
 def statements_of(answer: str) -> list[Statement]:
-    """The sentences of an answer before each of its citations; without citations, its first sentence if that
-    has content."""
+    """The sentences of an answer that its citations are about; without citations, its first sentence if that
+    has content.
+
+    A citation is about the text of its paragraph or item before it, behind an earlier citation.
+    """
     found: list[Statement] = []
     start = 0
     for citation in VISIBLE_CITATION.finditer(answer):
-        before = list(sentences(" ".join(answer[start : citation.start()].split())))
+        blocks = [each for each in _BLOCK_END.split(answer[start : citation.start()]) if _WORD.search(each)]
         start = citation.end()
-        if before and re.search(r"\w", before[-1]):
-            found.append(Statement(before[-1], citation[0]))
+        said = sentences(" ".join(blocks[-1].split())) if blocks else ()
+        found += [Statement(each, citation[0]) for each in said if _WORD.search(each)]
     # Earlier versions had another text behind its first sentence.
     if found or answer.startswith((OFFLINE_INTRODUCTION.partition(". ")[0], *OFFLINE_SEARCH_OFF.values())):
         return found

@@ -58,13 +58,24 @@ def test_a_point_says_what_was_answered(question: str) -> None:
 
 def test_a_point_is_the_question_and_the_sentences_with_their_citations() -> None:
     answer = (
-        f"Some notes first. Rent is due monthly. {PLACE} The notice period is three months {PLACE}. "
+        f"Some notes first.\n\nRent is due monthly. {PLACE} The notice period is three months {PLACE}. "
         f"Dogs are welcome. {OTHER}"
     )
     said = text_of("How long is the notice period?", answer)
     assert said == (
         "“How long is the notice period?” Rent is due monthly. The notice period is three months"
         f" {PLACE} Dogs are welcome. {OTHER}"
+    )
+
+
+def test_all_sentences_before_a_citation_are_what_it_is_about() -> None:
+    answer = (
+        f"Two things:\n\n- The guarantee is two years from the purchase. It does not cover frost. {PLACE}"
+    )
+    said = f"- The guarantee is two years from the purchase. It does not cover frost. {PLACE}"
+    assert text_of("How long is the guarantee?", answer) == f"“How long is the guarantee?” {said}"
+    assert text_of("How long?", f"Two years.\n- Frost is not covered. {PLACE}") == (
+        f"“How long?” - Frost is not covered. {PLACE}"
     )
 
 
@@ -102,7 +113,7 @@ def test_other_kinds_of_answers_have_suitable_points(question: str, answer: str,
         ("label_unverified", "The fee is 99 euros, as everybody knows.", False),
         ("label_unverified", 'The fee is 99 euros. [Page 5 of Document "a.pdf", not verified]', False),
         ("label_unverified", 'The fee is 99 euros. [Page 5 of Document "a.pdf": 99 is not there]', False),
-        ("label_unverified", f"The fee is 99 euros, they say. It is due monthly. {PLACE}", True),
+        ("label_unverified", f"The fee is 99 euros, they say.\n\nIt is due monthly. {PLACE}", True),
         ("accept", f"It is due monthly. {PLACE}", True),
     ],
 )
