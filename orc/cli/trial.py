@@ -238,7 +238,8 @@ async def _measure_judge(settings: Settings, trial: Trial, file: Path, err: Cons
         judge = open_judge(settings, stack)
         progress = stack.enter_context(Progress(console=err))
         advance = partial(progress.advance, progress.add_task("claims judged", total=len(claims)))
-        judged = await judge_claims(judge, claims, trial.output / "judged.jsonl", advance)
+        written, seconds = trial.output / "judged.jsonl", settings.critic_seconds
+        judged = await judge_claims(judge, claims, written, advance, seconds=seconds)
     found = accuracy_of(judge, judged)
     keep_measured(settings.data_dir, judge.name, found)
     keep_measured(trial.output, trial.label, found)

@@ -1,5 +1,6 @@
 """How often judges are right, on claims that people have labelled, and whether that is often enough."""
 
+import asyncio
 import json
 import logging
 from collections import Counter
@@ -144,18 +145,23 @@ def read_claims(file: Path) -> list[Labelled]:
 
 
 async def judge_claims(
-    judge: SupportJudge, claims: Sequence[Labelled], kept: Path, advance: Callable[[int], None]
+    judge: SupportJudge,
+    claims: Sequence[Labelled],
+    kept: Path,
+    advance: Callable[[int], None],
+    *,
+    seconds: float,
 ) -> list[Judged]:
     """The claims with their verdicts, each written to `kept` when it is there; none is asked for again.
 
-    `advance` receives how many more are done. An answer of the judge that cannot be used is `unknown`, as in
-    a turn; raises OrcError if the judge cannot be reached.
+    `advance` receives how many more are done. What the judge does not answer within `seconds`, or so that it
+    cannot be used, is `unknown`, as in a turn; raises OrcError if the judge cannot be reached.
     """
     known = _read(kept, judge)
     advance(sum(each.id in known for each in claims))
     left = groupby((each for each in claims if each.id not in known), key=lambda each: each.pair.evidence)
     for some in chain.from_iterable(slices(list(about), MOST_TOGETHER) for _, about in left):
-        verdicts = await _verdicts(judge, [each.pair for each in some])
+        verdicts = await _verdicts(judge, [each.pair for each in some], seconds)
         said = {each.id: found.verdict for each, found in zip(some, verdicts, strict=True)}
         lines = [json.dumps({"judge": _key(judge), "id": id, "verdict": found}) for id, found in said.items()]
         with kept.open("a", encoding="utf-8") as file:
@@ -183,10 +189,11 @@ def counted(judged: Iterable[Judged], *, is_right: bool) -> Counter[str]:
     return Counter(verdict for claim, verdict in judged if claim.is_right is is_right)
 
 
-async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair]) -> list[Verdict]:
+async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair], seconds: float) -> list[Verdict]:
     try:
-        judgement = await judge.judge("", pairs, budget=CallBudget(_UNLIMITED))
-    except (ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut):
+        async with asyncio.timeout(seconds):
+            judgement = await judge.judge("", pairs, budget=CallBudget(_UNLIMITED))
+    except (TimeoutError, ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut):
         return [UNKNOWN for _ in pairs]
     return [confirmed(*each) for each in zip(pairs, judgement.verdicts, strict=True)]
 
