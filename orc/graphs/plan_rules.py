@@ -14,7 +14,7 @@ from orc.tools.ports import DOCUMENT_CHAT
 from orc_core.errors import InvalidInput
 from orc_core.llm.factory import ChatModels
 from orc_core.models import Document, DocumentStatus
-from orc_core.search.mentions import compares
+from orc_core.search.mentions import compares, continues
 from orc_core.text.file_names import comparable, without_names
 from orc_core.text.provenance import asked_words
 from orc_core.text.terms import STOP_WORDS, detect_language, in_language_of, words
@@ -43,6 +43,8 @@ RECALL_COVERAGE = 0.6
 """The share of a question's terms that the memory has to hold to count as its answer."""
 FALLBACK_CONFIDENCE = 0.5
 """The confidence of a plan that replaces a model's."""
+MAX_ADDED_CHARACTERS = 1000
+"""A rewritten question may be this much longer than the original; a longer text is no question."""
 MOST_NAMED = 50
 """Documents that one question may name."""
 
@@ -176,8 +178,11 @@ def plan_by_rules(
 def _is_foreign(question: str, language: str | None) -> bool:
     """Whether the question is certainly in another language than the documents."""
     spelled = words(question)
-    asked = detect_language(spelled)
-    return language not in (None, asked) and not STOP_WORDS[asked].isdisjoint(spelled)
+
+    def known(code: str) -> int:
+        return sum(map(STOP_WORDS[code].__contains__, spelled))
+
+    return language is not None and known(detect_language(spelled)) > known(language)
 
 
 def documents_meant(
@@ -225,6 +230,13 @@ def _named(text: str, shelf: dict[str, Document]) -> list[str]:
     return [path for path, each in shelf.items() if comparable(each.blob_name) in forms]
 
 
+def as_follow_up(state: ConversationState) -> str:
+    """The question, behind the one before it if it begins like its end: a search would not find it alone."""
+    before = next((each.content for each in reversed(state.history) if each.role == "user"), "")
+    is_short = 0 < len(before) <= MAX_ADDED_CHARACTERS
+    return f"{before} {state.question}" if is_short and continues(state.question) else state.question
+
+
 def fallback_plan(
     problem: str, state: ConversationState, sources: AvailableSources, settings: TurnSettings
 ) -> Decision:
@@ -233,7 +245,8 @@ def fallback_plan(
     steps: list[Step] = ["retrieve", "answer"] if sources.documents else ["answer"]
     action = "looked up in the documents as asked" if sources.documents else "answered without a lookup"
     reason = f"The turn could not be planned: {problem.rstrip('.')}; the question is {action}."
-    how = {"confidence": FALLBACK_CONFIDENCE, "decided_by": "fallback", "fallback": reason}
+    how: dict[str, object] = {"confidence": FALLBACK_CONFIDENCE, "decided_by": "fallback", "fallback": reason}
+    how["rewritten_query"] = as_follow_up(state)
     retriever = retriever_for(steps, intents_of(settings)[intent], state, settings)
     return Decision(intent, retriever, _plan_as_asked(state, steps, **how))
 

@@ -16,8 +16,10 @@ from orc.graphs.models import ConversationState, Run
 from orc.graphs.plan_rules import (
     CONVERSATIONAL,
     FACTUAL,
+    MAX_ADDED_CHARACTERS,
     AvailableSources,
     Decision,
+    as_follow_up,
     default_steps,
     fallback_plan,
     intent_by_keyword,
@@ -61,8 +63,6 @@ USER = "user: "
 """The prefix of the user's lines in the transcript."""
 ENOUGH_CONFIDENCE = 0.5
 """A plan with less confidence searches the documents and the web."""
-MAX_ADDED_CHARACTERS = 1000
-"""A rewritten question may be this much longer than the original; a longer text is no question."""
 
 
 class ShortPlan(BaseModel):
@@ -337,7 +337,8 @@ def decision_from(
         unusable = f"The rewritten question was {wrong}; the question is used as asked."
         query = state.question
     plan = Plan(
-        rewritten_query=query,
+        # A small model often returns the question as it was asked.
+        rewritten_query=as_follow_up(state) if query == cleaned(state.question) else query,
         steps=["retrieve", "answer"] if state.blob_names else steps,
         confidence=planned.confidence,
         decided_by="model",

@@ -55,6 +55,10 @@ def plans(**form: Any) -> Script:
     return script
 
 
+FOLLOW_UP = "What is the fee? And the fee?"
+"""`And the fee?` behind the question before it, without which a search would not find it."""
+
+
 def turn_with(script: Script, *, web: bool = False, **how: Any) -> Turn:
     tools = [LIST_TOOL, SEARCH_TOOL, *([WEB_TOOL] if web else [])]
     return Turn(FakeTools(tools, semantic_search={"passages": [], "steps": []}), script, **how)
@@ -238,7 +242,7 @@ async def test_an_invalid_plan_is_replaced_by_a_fallback_with_the_reason(
 ) -> None:
     _, plan = await planned(turn := turn_with(plans(**form), web=True), **DOCUMENTS, **PAST)
     assert (plan.decided_by, plan.confidence) == ("fallback", 0.5)
-    assert (plan.rewritten_query, plan.steps) == ("And the fee?", ["retrieve", "answer"])
+    assert (plan.rewritten_query, plan.steps) == (FOLLOW_UP, ["retrieve", "answer"])
     assert plan.fallback is not None
     assert reason in plan.fallback
     assert plan.fallback.endswith("the question is looked up in the documents as asked.")
@@ -286,7 +290,7 @@ async def test_a_failing_planner_leads_to_a_fallback_plan_with_the_reason(
     turn.change(budget=budget)
     route, plan = await planned(turn, **state)
     assert (route.intent, route.retriever, plan.steps) == (intent, retriever, steps)
-    assert (plan.rewritten_query, plan.decided_by) == ("And the fee?", "fallback")
+    assert (plan.rewritten_query, plan.decided_by) == (FOLLOW_UP, "fallback")
     assert reason in (plan.fallback or "")
 
 
@@ -368,10 +372,20 @@ async def test_a_plan_says_why_the_web_is_searched_or_not(
     assert plan.web == reason
 
 
+async def test_a_follow_up_that_a_model_returns_as_asked_is_searched_with_the_question_before() -> None:
+    _, plan = await planned(turn_with(plans(question="And the fee?")), **DOCUMENTS, **PAST)
+    assert plan.rewritten_query == FOLLOW_UP
+    _, plan = await planned(turn_with(plans(question="Which fee?")), "Which fee?", **DOCUMENTS, **PAST)
+    assert plan.rewritten_query == "Which fee?"
+    pasted = ChatMessage(role="user", content="word " * 300)
+    _, plan = await planned(turn_with(plans(question="And the fee?")), **DOCUMENTS, history=[pasted])
+    assert plan.rewritten_query == "And the fee?"
+
+
 @pytest.mark.parametrize("rewritten", ["", "  \x00 ", "why " * 400])
 async def test_an_unusable_rewritten_question_is_replaced_by_the_original(rewritten: str) -> None:
     _, plan = await planned(turn_with(plans(question=rewritten)), **NAMED, **PAST)
-    assert (plan.rewritten_query, plan.decided_by) == ("And the fee?", "model")
+    assert (plan.rewritten_query, plan.decided_by) == (FOLLOW_UP, "model")
     assert "is used as asked" in (plan.fallback or "")
 
 
@@ -454,7 +468,7 @@ async def test_the_offline_model_plans_from_the_prompt_as_it_is(
     route, plan = await planned(turn, question, **state, history=history)
     assert (route.intent, plan.steps) == expected
     assert plan.decided_by == "model"
-    before = f"{history[0].content} " if question == "And why?" else ""
+    before = f"{history[0].content} " if question.startswith("And") else ""
     assert plan.rewritten_query == f"{before}{question}"
 
 
@@ -579,6 +593,17 @@ async def test_a_question_in_another_language_is_searched_in_that_of_the_documen
     assert "handbook.pdf; they are in the language 'en'" in messages[0].text
     _, plan = await planned(turn_over_the_guide(), "How many days of leave do I have?", **there)
     assert plan.decided_by == "rules"
+
+
+@pytest.mark.parametrize("question", ["Sind S-Pedelecs versichert?", "Darf ich Besuch haben?"])
+async def test_a_name_in_a_question_is_no_other_language(question: str) -> None:
+    async def page_text(_document_id: str, _number: int) -> str:
+        return "Die Miete ist am dritten Tag des Monats zu zahlen, und zwar nicht später als um zwölf. " * 5
+
+    turn = turn_with(plans(question=question, steps=["retrieve", "answer"]))
+    turn.change(page_text=page_text)
+    _, plan = await planned(turn, question, **{**DOCUMENTS, "documents": [("d", "regeln.pdf")]})
+    assert (plan.rewritten_query, plan.decided_by) == (question, "rules")
 
 
 async def test_a_question_about_the_conversation_is_answered_from_its_record() -> None:
