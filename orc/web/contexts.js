@@ -1,6 +1,6 @@
 // Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
-import { comingRow, contentOf, stateOf, statusOf } from "./files.js";
+import { comingRow, contentOf, storedRow } from "./files.js";
 import { dateOf, t } from "./i18n.js";
 import { Members } from "./members.js";
 import { leaving, may, More, removeLater, then, usePages } from "./paging.js";
@@ -11,7 +11,7 @@ import { dropTarget, focusOn, me, report } from "./store.js";
 import { recallRefused, upload, uploads } from "./uploads.js";
 import { h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Context, ConversationHead, Document, FileWidget, Target } from "./types/page.js" */
+/** @import { Context, ConversationHead, Document, Target } from "./types/page.js" */
 
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
@@ -292,27 +292,18 @@ function Documents({ context }) {
     ...uploads.value.filter((each) => each.place === id).map(comingRow),
     ...items
       .filter((each) => !isLeaving(each))
-      .map(
-        (each) =>
-          /** @type {FileWidget} */ ({
-            id: each.document_id,
-            name: each.blob_name,
-            bytes: each.size,
-            pages: each.pages,
-            added: each.created_at,
-            state: stateOf(each),
-            status: statusOf(each),
-            onRemove: edit
-              ? () =>
-                  removeLater(
-                    `${address}/${each.document_id}`,
-                    t("files.removed", { name: each.blob_name }),
-                    again,
-                    `[data-file="${each.document_id}"] button:last-child`,
-                  )
-              : undefined,
-          }),
-      ),
+      .map((each) => ({
+        ...storedRow(each),
+        onRemove: edit
+          ? () =>
+              removeLater(
+                `${address}/${each.document_id}`,
+                t("files.removed", { name: each.blob_name }),
+                again,
+                `[data-file="${each.document_id}"] button:last-child`,
+              )
+          : undefined,
+      })),
   ];
   return [
     h("h2", null, t("files")),

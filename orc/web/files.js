@@ -244,7 +244,7 @@ export const uploaded = (id, isOver) =>
 const isAskable = ({ readable, reason_code: code }) => readable || (code === "no_text" && sendsPictures.value);
 
 /** The state of a document in words. @param {Document} document @param {Progress} [progress] */
-export function statusOf(document, progress) {
+function statusOf(document, progress) {
   if (document.status === "failed") return t("files.failed", { reason: wordsOfCode(document.reason_code, document.reason) });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
   const key = `files.${document.status}`;
@@ -260,8 +260,16 @@ function askAbout(name) {
   asked.value = asked.value.includes(name) ? asked.value.filter((each) => each !== name) : [...asked.value, name];
 }
 
-/** @param {Document} document @returns {FileWidget["state"]} */
-export const stateOf = ({ status }) => (status === "failed" ? "failed" : status === "completed" ? "ready" : "busy");
+/** A stored document as it is shown. @param {Document} document @param {Progress} [progress] @returns {FileWidget} */
+export const storedRow = (document, progress) => ({
+  id: document.document_id,
+  name: document.blob_name,
+  bytes: document.size,
+  pages: document.pages,
+  added: document.created_at,
+  state: document.status === "failed" ? "failed" : document.status === "completed" ? "ready" : "busy",
+  status: statusOf(document, progress),
+});
 
 /** An upload as it is shown. @param {Upload} each @returns {FileWidget} */
 export const comingRow = (each) => ({
@@ -297,19 +305,14 @@ export const refusedBefore = ({ question, files, createdAt }, all) =>
 const rows = computed(() => {
   const stored = staying.value.map((each) => {
     const progress = work.value[each.document_id];
-    return /** @type {FileWidget} */ ({
-      id: each.document_id,
-      name: each.blob_name,
-      bytes: each.size,
-      pages: each.pages,
-      added: each.created_at,
-      state: stateOf(each),
-      status: statusOf(each, progress),
+    const row = storedRow(each, progress);
+    return {
+      ...row,
       asked: asked.value.includes(each.blob_name),
-      progress: stateOf(each) === "busy" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
+      progress: row.state === "busy" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
       onAsk: isAskable(each) ? () => askAbout(each.blob_name) : undefined,
       onRemove: () => removeDocuments([each], conversationId.value ?? ""),
-    });
+    };
   });
   // The API may list a file before it has answered the upload.
   const isListed = (/** @type {Upload} */ { name, state, replaces }) =>
