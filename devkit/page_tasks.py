@@ -1,12 +1,33 @@
 """How long the tasks of a page take, in processor time: what else the machine does is not counted."""
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from devkit.browser import Page
 
+OPEN_STREAM = """
+(() => {
+  const send = window.fetch;
+  window.fetch = async (address, init) => {
+    const response = await send(address, init);
+    if (!/conversations\\/[^/]+\\/events$/.test(String(address))) return response;
+    const open = new TransformStream({ start: (stream) => { window.stream = stream; } });
+    return new Response(response.body.pipeThrough(open));
+  };
+})()
+"""
+"""For new documents: into the events of a conversation others can be put."""
+
 _CATEGORIES = "toplevel,disabled-by-default-devtools.timeline,__metadata"
 _TASKS = {"RunTask", "ThreadControllerImpl::RunTask"}
 _MAIN = "CrRendererMain"
+
+
+def enqueued(events: Iterable[tuple[str, Any]]) -> str:
+    """The script that puts these events, by kind and data, into the open stream at once."""
+    text = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
+    return f"stream.enqueue(new TextEncoder().encode({json.dumps(text)}))"
 
 
 async def watch(page: Page) -> None:

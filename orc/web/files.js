@@ -14,8 +14,10 @@ import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/u
 const listed = signal("");
 /** Documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
 const leaving = signal(new Set());
-/** By document id. @type {Signal<Record<string, Progress>>} */
-const work = signal({});
+/** By document id; not copied, as a thousand files are worked on at once. @type {Map<string, Progress>} */
+const work = new Map();
+/** How often `work` was changed. */
+const worked = signal(0);
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
 /** Uploads to the open session. */
@@ -63,8 +65,10 @@ export function onDocumentEvent(kind, data) {
     dropSuggestions();
     if (conversationId.value && documents.value.some((each) => each.document_id === id))
       refreshDocuments(conversationId.value).catch(report);
-  } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
-  else {
+  } else if (kind === "document_progress") {
+    work.set(data.document_id, data);
+    worked.value += 1;
+  } else {
     made.set(data.document_id, data.created_at);
     put(data);
   }
@@ -303,8 +307,9 @@ export const refusedBefore = ({ question, files, createdAt }, all) =>
 
 /** All files of the open session as they are shown. @type {ReadonlySignal<FileWidget[]>} */
 const rows = computed(() => {
+  worked.value;
   const stored = staying.value.map((each) => {
-    const progress = work.value[each.document_id];
+    const progress = work.get(each.document_id);
     const row = storedRow(each, progress);
     return {
       ...row,

@@ -47,9 +47,15 @@ export const has = (key) => words[key] !== undefined;
 /** The text for a key, or else what the API calls it. @param {string} key @param {string} otherwise @param {Record<string, string | number | null>} [values] */
 export const named = (key, otherwise, values) => (has(key) ? t(key, values) : otherwise);
 
+/** By language and options: to make a format takes longer than to use it. @type {Map<string, Intl.NumberFormat>} */
+const formats = new Map();
+
 /** @param {number} value @param {Intl.NumberFormatOptions} [options] */
 export function number(value, options) {
-  return new Intl.NumberFormat(language.value, options).format(value);
+  const key = JSON.stringify([language.value, options]);
+  const format = formats.get(key) ?? new Intl.NumberFormat(language.value, options);
+  formats.set(key, format);
+  return format.format(value);
 }
 
 /** Texts in one sentence: "7, 8 and 9". @param {string[]} texts */

@@ -4,7 +4,8 @@ import { loadTurns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments } from "./files.js";
 import { change, conversationId, heard, isRunning, later, latest, leaveGone, path, show, stored, turns, versions } from "./session.js";
 import { loadMe, online, report, signedOut } from "./store.js";
-import { follow, LONGEST_WAIT, renamed } from "./stream.js";
+import { atNextFrame, follow, LONGEST_WAIT, renamed } from "./stream.js";
+import { batch } from "./vendor/ui.js";
 
 /** @import { Citation, Conversation } from "./types/page.js" */
 
@@ -102,11 +103,27 @@ async function showMissed(id) {
 function hear(id, kind, data) {
   if (conversationId.value !== id) return;
   if (kind === "quiet") pauseListening();
-  else if (kind.startsWith("document")) onDocumentEvent(kind, data);
+  else if (kind.startsWith("document")) hearLater(id, kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
   else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
   else if (kind === "critique") judge(data.turn_id, data.citations ?? []);
   else if (kind === "error") throw new ApiError(data);
+}
+
+/** What came of documents since the last frame: many that are read send many events, and each would be drawn. @type {(() => void)[]} */
+const unheard = [];
+
+/** @param {string} id @param {string} kind @param {any} data */
+function hearLater(id, kind, data) {
+  unheard.push(() => {
+    if (conversationId.value === id) onDocumentEvent(kind, data);
+  });
+  if (unheard.length > 1) return;
+  atNextFrame(() =>
+    batch(() => {
+      for (const act of unheard.splice(0)) act();
+    }),
+  );
 }
 
 /** Checks that came after the answer: its marks change where they are. @param {string} turnId @param {Citation[]} citations */

@@ -162,6 +162,12 @@ export function untilMarker(text) {
   return marker < 0 ? text : text.slice(0, marker);
 }
 
+/** A hidden window has no frames. @param {() => void} act */
+export function atNextFrame(act) {
+  if (document.hidden) setTimeout(act, 250);
+  else requestAnimationFrame(act);
+}
+
 /** Shows the events of a turn, at most once a frame. */
 class Writer {
   last = 0;
@@ -247,11 +253,9 @@ class Writer {
     this.#text += text;
     if (this.#scheduled) return;
     this.#scheduled = true;
-    const flush = () => {
+    atNextFrame(() => {
       if (this.#scheduled) this.flush();
-    };
-    if (document.hidden) setTimeout(flush, 250);
-    else requestAnimationFrame(flush);
+    });
   }
 
   flush() {

@@ -10,6 +10,8 @@ from devkit.browser import SECONDS
 from devkit.doubles.openai_double import Failure
 from devkit.page_layout import faults
 from devkit.page_scenes import play_telemetry
+from devkit.page_tasks import OPEN_STREAM, enqueued
+from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers
 from devkit.visits import Visit
 from orc_core.names import BlobPath, Owner
@@ -209,3 +211,29 @@ async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit
         " [...each.querySelectorAll('kbd')].map((key) => key.textContent)))"
     )
     assert json.loads(keys) == [["Ctrl", "Enter"], ["Enter"]]
+
+
+DRAWN = """
+window.drawn = new Set();
+new MutationObserver(() => drawn.add(document.querySelector(".files-line")?.textContent))
+  .observe(document.querySelector(".shelf"), { childList: true, characterData: true, subtree: true });
+"""
+
+
+async def test_what_comes_of_many_files_at_once_is_drawn_at_once(visit: Visit) -> None:
+    page = visit.page
+    await page.call("Page.addScriptToEvaluateOnNewDocument", source=OPEN_STREAM)
+    await page.open("about:blank")
+    await visit.open()
+    await visit.attach(HANDBOOK)
+    await page.until("window.stream")
+    [one] = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
+    await page.value(DRAWN)
+    others = [{**one, "document_id": f"d{n}", "blob_name": f"note {n}.pdf"} for n in range(200)]
+    work = [{"document_id": each["document_id"], "done": 1, "total": 4, "message": ""} for each in others]
+    await page.value(
+        enqueued([*(("document", each) for each in others), *(("document_progress", each) for each in work)])
+    )
+    await page.until("document.querySelector('.files-line')?.textContent.startsWith('201 files')")
+    await page.until("document.querySelectorAll('.shelf progress').length > 20")
+    assert len(await page.value("[...drawn]")) == 1
