@@ -202,10 +202,9 @@ export function Middle({ text, tail }) {
   useLayoutEffect(() => {
     const box = place.current;
     if (!box) return;
-    const fit = () => setShown(fitting(box, text, tail));
-    const resized = new ResizeObserver(fit);
+    // It is called once before the first paint, too: to measure here would lay out the page in the task that draws a list.
+    const resized = new ResizeObserver(() => setShown(fitting(box, text, tail)));
     resized.observe(box);
-    fit();
     return () => resized.disconnect();
   }, [text, tail]);
   const whole = shown === text;

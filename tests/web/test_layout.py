@@ -102,6 +102,8 @@ async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> Non
     await visit.attach(tmp_path / name)
     for width in (1440, 390):
         await visit.page.look(width=width, height=844)
+        # It is measured with the next frame.
+        await visit.page.until("document.querySelector('.file .middle').dataset.shown")
         shown, fits = await visit.page.value(
             "(() => { const name = document.querySelector('.file .middle');"
             " return [name.dataset.shown, name.scrollWidth <= name.clientWidth]; })()"
