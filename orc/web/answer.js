@@ -40,7 +40,7 @@ import {
   toolsFlipped,
 } from "./session.js";
 import { checkVersion, copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
-import { h, useEffect, useState } from "./vendor/ui.js";
+import { h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Child, Citation, Lookup, Objection, Place, Signal, ToolOff, TurnView } from "./types/page.js" */
 
@@ -400,8 +400,28 @@ const HEADING = 80;
 /** @param {string} question */
 const headingOf = (question) => (question.length > HEADING ? `${question.slice(0, HEADING).trimEnd()}…` : question);
 
-/** @param {{turn: Signal<TurnView>, last: boolean, live: boolean}} properties */
-export function Turn({ turn, last, live }) {
+/** How many of these turns are not drawn yet: after the first one that is, each is drawn in a task of its own. @param {Signal<TurnView>[]} all */
+export function useUndrawn(all) {
+  const before = useRef(all);
+  const undrawn = useRef(Infinity);
+  const [, draw] = useState({});
+  const earlier = all.indexOf(/** @type {Signal<TurnView>} */ (before.current[0]));
+  const isOther = !all.some((each) => before.current.includes(each));
+  undrawn.current = Math.max(0, Math.min(isOther ? Infinity : undrawn.current + Math.max(0, earlier), all.length - 1));
+  before.current = all;
+  useLayoutEffect(() => {
+    if (!undrawn.current) return;
+    const next = setTimeout(() => {
+      undrawn.current -= 1;
+      draw({});
+    });
+    return () => clearTimeout(next);
+  });
+  return undrawn.current;
+}
+
+/** @param {{turn: Signal<TurnView>, last: boolean, live: boolean, isDrawn: boolean}} properties */
+export function Turn({ turn, last, live, isDrawn }) {
   const [back, setBack] = useState(0);
   const earlier = earlierVersions(turn.value);
   const wanted = place.value.turn;
@@ -410,6 +430,7 @@ export function Turn({ turn, last, live }) {
     const at = earlier.findIndex(({ turnId }) => turnId === wanted);
     if (at >= 0 || (wanted && wanted === turn.value.turnId)) setBack(at < 0 ? 0 : earlier.length - at);
   }, [wanted, earlier.length]);
+  if (!isDrawn) return h("article", { class: "turn", id: `turn-${turn.value.key}`, "aria-busy": "true" });
   const now = (back && earlier.at(-back)) || turn.value;
   const onMove = (/** @type {number} */ by) => {
     const all = [...earlier, turn.value];

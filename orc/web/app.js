@@ -1,5 +1,5 @@
 // The entry: loads the user and the words, and shows the page.
-import { Suggestions, Turn } from "./answer.js";
+import { Suggestions, Turn, useUndrawn } from "./answer.js";
 import { pause } from "./api.js";
 import { jumpToEnd, loadEarlier, startChat, stop } from "./chat.js";
 import { Composer } from "./composer.js";
@@ -44,6 +44,7 @@ import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef
 const NEAR_TOP = 1500;
 /** A scroll so long after a wheel, a key or a finger is theirs. */
 const BY_HAND_MS = 400;
+const NEAR_END = 8;
 const dragging = signal(false);
 
 /** Without an address, a proxy may ask at the next load. @param {{words: string, class?: string}} properties */
@@ -155,21 +156,29 @@ function moveInTurns(event) {
   next.focus();
 }
 
+/** How much of it is below what is in view. @param {HTMLElement} box */
+const belowOf = (box) => box.scrollHeight - box.scrollTop - box.clientHeight;
+
 function Conversation() {
   const scroller = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   const [away, setAway] = useState(false);
   const list = turns.value;
+  const undrawn = useUndrawn(list);
   const first = list[0]?.value.key;
   const seqOf = (/** @type {TurnView} */ turn) => turn.seq || Infinity;
   const latest = Math.max(...list.map((turn) => seqOf(turn.value)));
   const height = useRef(0);
   const atEnd = useRef(false);
+  const endedAt = useRef(0);
   // Whoever goes to the end of an answer that is being written stays there.
   const following = useRef(false);
   const moved = useRef(0);
   const toEnd = () => {
     const box = scroller.current;
-    if (box) box.scrollTop = box.scrollHeight;
+    if (box) {
+      box.scrollTop = box.scrollHeight;
+      endedAt.current = box.scrollTop;
+    }
     atEnd.current = true;
   };
   const byHand = () => {
@@ -182,6 +191,11 @@ function Conversation() {
     if (box.scrollTop === 0 && height.current && box.scrollHeight > height.current) box.scrollTop = box.scrollHeight - height.current;
     height.current = box.scrollHeight;
   }, [first]);
+  useLayoutEffect(() => {
+    // What is drawn above the end takes another height than its place did; a scroll may not be heard of yet.
+    const box = scroller.current;
+    if (box && atEnd.current && (box.scrollTop >= endedAt.current || belowOf(box) < NEAR_END)) toEnd();
+  }, [undrawn]);
   useEffect(() => {
     if (list.length) toEnd();
   }, [conversationId.value, list.length > 0]);
@@ -192,9 +206,9 @@ function Conversation() {
   const look = () => {
     const box = scroller.current;
     if (!box) return;
-    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+    const below = belowOf(box);
     setAway(below > 400);
-    atEnd.current = below < 8;
+    atEnd.current = below < NEAR_END;
   };
   useEffect(() => {
     const box = scroller.current;
@@ -243,7 +257,13 @@ function Conversation() {
         loading.value && h("p", { class: "soft loading" }, t("loading")),
         !list.length && !loading.value && h(Empty, null),
         list.map((turn, index) =>
-          h(Turn, { turn, key: turn.value.key, last: index === list.length - 1, live: seqOf(turn.value) === latest }),
+          h(Turn, {
+            turn,
+            key: turn.value.key,
+            last: index === list.length - 1,
+            live: seqOf(turn.value) === latest,
+            isDrawn: index >= undrawn,
+          }),
         ),
       ),
     ),

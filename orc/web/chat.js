@@ -1,5 +1,5 @@
 // How a session is opened, and how a question is asked, stopped and rated.
-import { ApiError, get, send } from "./api.js";
+import { ApiError, get, pause, send } from "./api.js";
 import { forgetFiles, unsettled, uploaded } from "./files.js";
 import { t } from "./i18n.js";
 import {
@@ -47,6 +47,7 @@ import { batch, signal } from "./vendor/ui.js";
 
 const WINDOW = 50;
 const MOST_TURNS = 100;
+const DRAWN_MS = 20;
 
 // --- Opening
 
@@ -286,9 +287,12 @@ async function showNamed(id, turn) {
   while (isWanted() && !holding(turn) && earlierBefore.value !== null) await loadEarlier();
   if (!isWanted()) return;
   const found = holding(turn);
-  if (found) requestAnimationFrame(() => document.getElementById(`turn-${found.value.key}`)?.scrollIntoView({ block: "nearest" }));
-  else {
+  if (!found) {
     notify({ text: t("turn.gone"), kind: "info" });
-    go(id, { replace: true });
+    return go(id, { replace: true });
   }
+  // A list that has just come goes to its end after its first frame, and takes another height until it is drawn.
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  while (document.querySelector(".turn:empty")) await pause(DRAWN_MS);
+  if (isWanted()) document.getElementById(`turn-${found.value.key}`)?.scrollIntoView({ block: "nearest" });
 }

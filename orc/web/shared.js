@@ -1,5 +1,5 @@
 // A conversation as those read it who have a link.
-import { Turn } from "./answer.js";
+import { Turn, useUndrawn } from "./answer.js";
 import { ApiError, request } from "./api.js";
 import { dateOf, t, when } from "./i18n.js";
 import { inOrder, sharedTurns, view } from "./session.js";
@@ -33,6 +33,8 @@ function shown({ seq, place, status, question, blob_names: files, answer, answer
 export function Shared({ id }) {
   const [about, setAbout] = useState(/** @type {SharedConversation | null} */ (null));
   const [gone, setGone] = useState(false);
+  const turns = sharedTurns.value;
+  const undrawn = useUndrawn(turns);
   const load = async (/** @type {number} */ after) => {
     try {
       // Not in the address, which servers keep.
@@ -70,7 +72,9 @@ export function Shared({ id }) {
       " ",
       t("shared.until", { until: dateOf(until) }),
     ),
-    sharedTurns.value.map((turn) => h(Turn, { turn, key: turn.value.turnId, last: false, live: false })),
+    turns.map((turn, index) =>
+      h(Turn, { turn, key: turn.value.turnId, last: false, live: false, isDrawn: index < turns.length - undrawn }),
+    ),
     next !== null &&
       h(
         "p",

@@ -270,11 +270,11 @@ async def test_an_edited_question_is_in_its_place_although_its_first_version_is_
     finally:
         await database.close()
     await visit.page.reload()
-    await visit.page.until("document.querySelectorAll('.turn').length >= 48")
+    await visit.page.until("document.querySelectorAll('.turn .question').length === 49")
     shown = await visit.texts(".turn .question p")
     assert (shown[0], shown[-1]) == ("Question 61?", "Question 59?")
     await visit.page.value("document.querySelector('.scroller').scrollTop = 0")
-    await visit.page.until("document.querySelectorAll('.turn').length === 59")
+    await visit.page.until("document.querySelectorAll('.turn .question').length === 59")
     order = [*range(1, 5), 61, *range(6, 60)]
     assert await visit.texts(".turn .question p") == [f"Question {number}?" for number in order]
     assert await visit.texts(".versions span") == ["3 of 3"]
