@@ -13,7 +13,7 @@ import { h, useRef, useState } from "./vendor/ui.js";
 /** So many files are seen at a glance; more can be searched and ordered. */
 const GLANCE = 8;
 /** So many rows at a time: a thousand at once would hold the page up. */
-const ROWS = 100;
+const ROWS = 50;
 const COLLATOR = new Intl.Collator(undefined, { numeric: true });
 /** @type {Record<string, (one: FileWidget, other: FileWidget) => number>} */
 const ORDERS = {

@@ -224,9 +224,9 @@ async def test_sixty_turns_and_a_thousand_files_take_short_tasks(visit: Visit) -
     await page.value(SCROLL)
     await note("scrolled")
     await visit.click(".files-line")
-    await page.until("document.querySelectorAll('.files.is-list .file').length === 100")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 50")
     await page.value("document.querySelector('.file-list > p > button').click()")
-    await page.until("document.querySelectorAll('.files.is-list .file').length === 200")
+    await page.until("document.querySelectorAll('.files.is-list .file').length === 100")
     await visit.click(".files-line")
     await note("listed")
     visit.model.script = Script(text="word " * 400, tokens=400, delay_ms=5)
@@ -307,6 +307,7 @@ async def test_earlier_turns_come_without_moving_the_reader(visit: Visit) -> Non
         moved, took = await visit.page.value(EARLIER)
         assert moved < 2
         times.append(took)
+    await visit.page.until("!document.querySelector('.turn:empty')")
     assert "word1?" in (await visit.texts(".turn .question"))[0]
     assert await visit.page.value("document.querySelectorAll('.turn').length") <= 100
     assert await visit.page.value(ELEMENTS) < MOST_ELEMENTS
