@@ -11,6 +11,7 @@ from orc.graphs.models import ConversationState, RunContext
 from orc.intents import Intent, Retriever, Step
 from orc.settings import TurnSettings
 from orc.tools.ports import DOCUMENT_CHAT
+from orc_core.documents.unknown_files import without_files
 from orc_core.errors import InvalidInput
 from orc_core.llm.factory import ChatModels
 from orc_core.models import Document, DocumentStatus
@@ -231,8 +232,13 @@ def _named(text: str, shelf: dict[str, Document]) -> list[str]:
 
 
 def as_follow_up(state: ConversationState) -> str:
-    """The question, behind the one before it if it begins like its end: a search would not find it alone."""
+    """The question, behind the one before it if it begins like its end: a search would not find it alone.
+
+    One that names a file asks the same of that file only.
+    """
     before = next((each.content for each in reversed(state.history) if each.role == "user"), "")
+    if without_files(state.question) != state.question:
+        before = without_files(before)
     is_short = 0 < len(before) <= MAX_ADDED_CHARACTERS
     return f"{before} {state.question}" if is_short and continues(state.question) else state.question
 

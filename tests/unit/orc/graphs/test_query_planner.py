@@ -377,6 +377,14 @@ async def test_a_follow_up_that_a_model_returns_as_asked_is_searched_with_the_qu
     assert plan.rewritten_query == FOLLOW_UP
     _, plan = await planned(turn_with(plans(question="Which fee?")), "Which fee?", **DOCUMENTS, **PAST)
     assert plan.rewritten_query == "Which fee?"
+    named = ChatMessage(role="user", content="What is the fee in a.pdf?")
+    _, plan = await planned(
+        turn_with(plans(question="And in b.pdf?")), "And in b.pdf?", **DOCUMENTS, history=[named]
+    )
+    assert (plan.rewritten_query.split(), plan.documents) == (
+        "What is the fee in ? And in b.pdf?".split(),
+        [],
+    )
     pasted = ChatMessage(role="user", content="word " * 300)
     _, plan = await planned(turn_with(plans(question="And the fee?")), **DOCUMENTS, history=[pasted])
     assert plan.rewritten_query == "And the fee?"
