@@ -162,10 +162,15 @@ export function untilMarker(text) {
   return marker < 0 ? text : text.slice(0, marker);
 }
 
-/** A hidden window has no frames. @param {() => void} act */
+/** A hidden window has no frames, also one that is hidden before its next. @param {() => void} act */
 export function atNextFrame(act) {
-  if (document.hidden) setTimeout(act, 250);
-  else requestAnimationFrame(act);
+  const once = () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(late);
+    act();
+  };
+  const frame = requestAnimationFrame(once);
+  const late = setTimeout(once, 250);
 }
 
 /** Shows the events of a turn, at most once a frame. */

@@ -237,3 +237,7 @@ async def test_what_comes_of_many_files_at_once_is_drawn_at_once(visit: Visit) -
     await page.until("document.querySelector('.files-line')?.textContent.startsWith('201 files')")
     await page.until("document.querySelectorAll('.shelf progress').length > 20")
     assert len(await page.value("[...drawn]")) == 1
+    # A window that is hidden before its next frame has none.
+    await page.value("window.requestAnimationFrame = () => 0; true")
+    await page.value(enqueued([("document", {**one, "document_id": "last", "blob_name": "last.pdf"})]))
+    await page.until("document.querySelector('.files-line')?.textContent.startsWith('202 files')")
