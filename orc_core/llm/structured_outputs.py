@@ -23,7 +23,7 @@ _KEPT = ("type", "description", "enum", "const")
 _NAMED_CALL = ("arguments", "parameters")
 FAILED = 500
 """The status of servers on this machine if a template, or a part of them, lacks what a request has."""
-_AROUND_CALLS = re.compile(r"(?:\[[A-Z_]+\]|`{1,3}\w*|</?[\w|]+>|[\s,\]]|\[(?![A-Z_]))*")
+_AROUND_CALLS = re.compile(r"(?:\[[A-Z_]+\]|`{1,3}\w*|</?[\w|]+>|[\s,\]]+|\[(?![A-Z_]))*")
 """A fence, a list, `[TOOL_CALLS]` and tags: what models write around calls."""
 _MAY_CALL = re.compile(r"\Z|\{\s*(?:\Z|\")|(?:\[[A-Z_]*|</?[\w|]*)\Z")
 """Begins `{"name": ...}`, or what may stand around it."""
