@@ -15,9 +15,9 @@ from orc_core.documents.unknown_files import without_files
 from orc_core.errors import InvalidInput
 from orc_core.llm.factory import ChatModels
 from orc_core.models import Document, DocumentStatus
-from orc_core.search.mentions import compares, continues
+from orc_core.search.mentions import compares, continues, last_whole
 from orc_core.text.file_names import comparable, without_names
-from orc_core.text.provenance import asked_words
+from orc_core.text.provenance import asked_words, is_pasted
 from orc_core.text.terms import STOP_WORDS, detect_language, in_language_of, words
 from orc_core.text.wording import has_subject, is_small_talk, names_documents
 
@@ -44,8 +44,6 @@ RECALL_COVERAGE = 0.6
 """The share of a question's terms that the memory has to hold to count as its answer."""
 FALLBACK_CONFIDENCE = 0.5
 """The confidence of a plan that replaces a model's."""
-MAX_ADDED_CHARACTERS = 1000
-"""A rewritten question may be this much longer than the original; a longer text is no question."""
 MOST_NAMED = 50
 """Documents that one question may name."""
 
@@ -232,15 +230,15 @@ def _named(text: str, shelf: dict[str, Document]) -> list[str]:
 
 
 def as_follow_up(state: ConversationState) -> str:
-    """The question, behind the one before it if it begins like its end: a search would not find it alone.
+    """The question, behind the last whole one if it begins like its end: a search would not find it alone.
 
     One that names a file asks the same of that file only.
     """
-    before = next((each.content for each in reversed(state.history) if each.role == "user"), "")
+    before = last_whole([each.content for each in state.history if each.role == "user"])
     if without_files(state.question) != state.question:
         before = without_files(before)
-    is_short = 0 < len(before) <= MAX_ADDED_CHARACTERS
-    return f"{before} {state.question}" if is_short and continues(state.question) else state.question
+    is_end = before and continues(state.question) and not is_pasted(before)
+    return f"{before} {state.question}" if is_end else state.question
 
 
 def fallback_plan(

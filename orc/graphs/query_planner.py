@@ -16,7 +16,6 @@ from orc.graphs.models import ConversationState, Run
 from orc.graphs.plan_rules import (
     CONVERSATIONAL,
     FACTUAL,
-    MAX_ADDED_CHARACTERS,
     AvailableSources,
     Decision,
     as_follow_up,
@@ -61,6 +60,8 @@ MAX_LINE_CHARACTERS = 400
 CACHED_SCHEMAS = 32
 USER = "user: "
 """The prefix of the user's lines in the transcript."""
+MAX_ADDED_CHARACTERS = 1000
+"""A rewritten question may be this much longer than the original; a longer text is no question."""
 ENOUGH_CONFIDENCE = 0.5
 """A plan with less confidence searches the documents and the web."""
 

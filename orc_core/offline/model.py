@@ -37,7 +37,7 @@ from orc_core.llm.messages import (
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.passages import closest_passages
 from orc_core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
-from orc_core.search.mentions import continues
+from orc_core.search.mentions import continues, last_whole
 from orc_core.text.provenance import own_words
 from orc_core.text.sentences import sentences
 from orc_core.text.terms import in_language_of
@@ -99,17 +99,16 @@ class Conversation:
 
     @property
     def query(self) -> str:
-        """What to search for: the question, behind the one before it if it says nothing to search for.
+        """What to search for: the question, behind the last whole one if it says nothing to search for.
 
         A question that begins like the end of another one (`And in b.pdf?`) asks the same of another file.
         """
         rest = without_files(self.question)
         asks_the_same = rest != self.question and continues(rest) and not has_subject(rest)
-        is_clear = has_subject(self.question) or names_documents(self.question)
-        if is_clear and not asks_the_same:
+        if (has_subject(self.question) or names_documents(self.question)) and not asks_the_same:
             return self.question
-        before = map(without_files, self.earlier[-1:]) if asks_the_same else self.earlier[-1:]
-        return " ".join([*before, self.question])
+        before = last_whole(self.earlier)
+        return f"{without_files(before) if asks_the_same else before} {self.question}".lstrip()
 
 
 Filler = Callable[[Conversation], BaseModel]

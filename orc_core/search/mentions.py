@@ -6,6 +6,7 @@ from itertools import combinations, pairwise
 
 from orc_core.search.statistics import ScopeStatistics
 from orc_core.text.terms import words
+from orc_core.text.wording import is_small_talk
 
 OWN_SHARE = 0.9
 LONGEST_GAP = 12
@@ -31,7 +32,12 @@ def compares(text: str) -> bool:
 
 def continues(text: str) -> bool:
     """Whether a question begins with a conjunction, as the end of another one does."""
-    return next(iter(words(text)), "") in _CONJUNCTIONS
+    return next(iter(words(text)), "") in _CONJUNCTIONS - {"que", "to"}  # "Que faire ?", "To which?"
+
+
+def last_whole(asked: Sequence[str]) -> str:
+    """The last of these messages that is neither talk nor the end of the one before it, or nothing."""
+    return next((each for each in reversed(asked) if not (continues(each) or is_small_talk(each))), "")
 
 
 def naming_words(asked: Sequence[str], scope: ScopeStatistics) -> Naming:

@@ -385,9 +385,23 @@ async def test_a_follow_up_that_a_model_returns_as_asked_is_searched_with_the_qu
         "What is the fee in ? And in b.pdf?".split(),
         [],
     )
-    pasted = ChatMessage(role="user", content="word " * 300)
-    _, plan = await planned(turn_with(plans(question="And the fee?")), **DOCUMENTS, history=[pasted])
-    assert plan.rewritten_query == "And the fee?"
+    for pasted in ("word " * 300, "line\n" * 100):
+        history = [ChatMessage(role="user", content=pasted)]
+        _, plan = await planned(turn_with(plans(question="And the fee?")), **DOCUMENTS, history=history)
+        assert plan.rewritten_query == "And the fee?"
+
+
+@pytest.mark.parametrize("between", ["And for cats?", "Thanks!"])
+async def test_a_follow_up_is_searched_with_the_last_whole_question(between: str) -> None:
+    history = [
+        *HISTORY,
+        ChatMessage(role="user", content=between),
+        ChatMessage(role="assistant", content="5."),
+    ]
+    _, plan = await planned(
+        turn_with(plans(question="And for dogs?")), "And for dogs?", **DOCUMENTS, history=history
+    )
+    assert plan.rewritten_query == "What is the fee? And for dogs?"
 
 
 @pytest.mark.parametrize("rewritten", ["", "  \x00 ", "why " * 400])

@@ -105,8 +105,15 @@ async def test_usage_is_counted_the_same_in_both_ways(model: ChatModel) -> None:
                 content="any text", question="and for what?", earlier=("What is the fee of the club?",)
             )
         ],
+        [
+            QuestionMessage(
+                content="any text",
+                question="and for what?",
+                earlier=("What is the fee of the club?", "And for cats?", "Thanks!"),
+            )
+        ],
     ],
-    ids=["messages", "transcript"],
+    ids=["messages", "transcript", "transcript with follow-ups"],
 )
 @pytest.mark.parametrize("schema", [Restated, RestatedAtLength])
 async def test_a_registered_structured_output_is_filled_from_the_conversation(

@@ -6,7 +6,13 @@ import pytest
 
 from orc_core.documents.passages import split_pages
 from orc_core.models import Page
-from orc_core.search.mentions import by_document, documents_meant, naming_words, only_names
+from orc_core.search.mentions import (
+    by_document,
+    continues,
+    documents_meant,
+    naming_words,
+    only_names,
+)
 from orc_core.search.postings import InMemoryIndex, collect_terms, index_passages
 from orc_core.search.query import parse_question
 from orc_core.search.ranking import Weights, rank_passages
@@ -110,3 +116,17 @@ def test_no_word_names_a_document_that_is_alone() -> None:
     alone = indexes(LEASES[:1])
     found = rank_passages(parse_question("deposit of Aldridge Bakery"), alone, 4)
     assert found[0].passage + 1 == 1, "with one document, all words count on each page"
+
+
+@pytest.mark.parametrize(
+    "text", ["And for cats?", "Und für Katzen?", "Et pour les chats ?", "¿Y para gatos?"]
+)
+def test_a_question_that_begins_with_a_conjunction_continues_another(text: str) -> None:
+    assert continues(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Que faire en cas de panne ?", "Que dice el manual?", "To which address do I write?"]
+)
+def test_a_whole_question_continues_no_other(text: str) -> None:
+    assert not continues(text)
