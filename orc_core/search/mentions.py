@@ -17,7 +17,8 @@ _COMPARES = re.compile(
     r"|deux|diferenci\w*|ambos|ambas|differenz\w*|entrambi)\b",
     re.IGNORECASE,
 )
-_CONJUNCTIONS = frozenset("and or than with und oder als mit et ou que avec y o con e vs versus to".split())
+_AND_OR = frozenset("and or und oder et ou y o e".split())
+_CONJUNCTIONS = _AND_OR | frozenset("than with als mit que avec con vs versus to".split())
 
 Naming = Mapping[str, frozenset[int]]
 """Words of a question that name documents, and the documents that each of them names."""
@@ -31,8 +32,8 @@ def compares(text: str) -> bool:
 
 
 def continues(text: str) -> bool:
-    """Whether a question begins with a conjunction, as the end of another one does."""
-    return next(iter(words(text)), "") in _CONJUNCTIONS - {"que", "to"}  # "Que faire ?", "To which?"
+    """Whether a question begins with "and" or "or", as the end of another one does."""
+    return next(iter(words(text)), "") in _AND_OR
 
 
 def last_whole(asked: Sequence[str]) -> str:

@@ -126,7 +126,8 @@ def test_a_question_that_begins_with_a_conjunction_continues_another(text: str) 
 
 
 @pytest.mark.parametrize(
-    "text", ["Que faire en cas de panne ?", "Que dice el manual?", "To which address do I write?"]
+    "text",
+    ["Que faire en cas de panne ?", "To which address do I write?", "Mit welchem Formular?", "Con qué?"],
 )
 def test_a_whole_question_continues_no_other(text: str) -> None:
     assert not continues(text)
