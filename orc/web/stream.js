@@ -164,13 +164,14 @@ export function untilMarker(text) {
 
 /** A hidden window has no frames, also one that is hidden before its next. @param {() => void} act */
 export function atNextFrame(act) {
+  let waits = true;
   const once = () => {
-    cancelAnimationFrame(frame);
-    clearTimeout(late);
+    if (!waits) return;
+    waits = false;
     act();
   };
-  const frame = requestAnimationFrame(once);
-  const late = setTimeout(once, 250);
+  requestAnimationFrame(once);
+  setTimeout(once, 250);
 }
 
 /** Shows the events of a turn, at most once a frame. */
