@@ -215,7 +215,8 @@ async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit
 
 DRAWN = """
 window.drawn = new Set();
-new MutationObserver(() => drawn.add(document.querySelector(".files-line")?.textContent))
+const note = () => document.querySelectorAll(".files-line").forEach((line) => drawn.add(line.textContent));
+new MutationObserver(note)
   .observe(document.querySelector(".shelf"), { childList: true, characterData: true, subtree: true });
 """
 
