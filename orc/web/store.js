@@ -181,15 +181,21 @@ export function doLater(text, deed) {
   if (byKey) requestAnimationFrame(() => focusOn("#notices .notice:last-child button"));
 }
 
-/** @param {string} [key] by default what was done last */
+/** The user takes something back, and gets the focus on it. @param {string} [key] by default what was done last */
 export function takeBack(key = [...deeds.values()].findLast(({ ending }) => !ending)?.key) {
-  const deed = deeds.get(key ?? "");
-  if (!key || !deed) return false;
+  const deed = callOff(key ?? "");
+  if (deed) requestAnimationFrame(() => focusOn(deed.focus));
+  return Boolean(deed);
+}
+
+/** Take back what has no reason any more; the focus stays where the user writes. @param {string} key */
+export function callOff(key) {
+  const deed = deeds.get(key);
   deeds.delete(key);
+  if (!deed) return;
   drop(key);
   deed.undo();
-  requestAnimationFrame(() => focusOn(deed.focus));
-  return true;
+  return deed;
 }
 
 /** @param {string} key @param {boolean} [keepalive] the page is being left */
