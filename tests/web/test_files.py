@@ -48,7 +48,7 @@ READ = "/^Reading · [0-9]+% read$/"
 STARTED = "document.querySelector('.file progress')?.value > 0"
 LINE = "The harbour has a crane with {}.\n"
 LARGE_LINES, SLOW_BYTES = 12_000, 100_000
-LONG_PAGES = 1000
+LONG_PAGES = 3000
 FEW = 3
 """More files than these are one line, which opens their list."""
 UPLOADS = "*/documents*"
