@@ -511,7 +511,9 @@ async def test_a_file_is_kept_if_the_one_that_it_replaces_is_removed_while_it_is
         )
         await visit.write(QUESTION)
     await visit.sees(".file button.file-main")
-    await visit.page.value("new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame)))")
+    await visit.page.value(
+        "new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame)))"
+    )
     await visit.page.press("Enter")  # The focus is still in the text box.
     await visit.page.until(ANSWERED.format(1))
     assert await stored_names(visit) == ["leave.pdf"]
