@@ -130,6 +130,8 @@ function Panel({ turn, index }) {
     return () => {
       sheet.removeEventListener("change", look);
       cover(false);
+      // Who writes next to the panel keeps the focus.
+      if (document.activeElement !== document.body && !panel.current?.contains(document.activeElement)) return;
       if (from?.isConnected && from !== document.body) from.focus();
       else focusOn("#question");
     };

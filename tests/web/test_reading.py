@@ -89,6 +89,14 @@ async def test_keys_work_at_once_after_a_source_is_opened(visit: Visit, tmp_path
     await page.press("Escape")
     await page.until("!document.getElementById('sources')")
     await page.until("document.activeElement.matches('button.marker')")
+    # Who writes next to the source keeps the focus.
+    await page.press("Enter")
+    await page.until("document.activeElement.id === 'sources'")
+    await visit.write("And where is the quay?")
+    await page.press("Escape")
+    await page.until("!document.getElementById('sources')")
+    await page.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    assert await page.value("document.activeElement.id") == "question"
 
 
 async def test_a_page_has_one_number_and_its_quotes_below_it(visit: Visit, tmp_path: Path) -> None:
