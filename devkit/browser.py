@@ -256,6 +256,11 @@ class Page:
         await self._call("Input.dispatchKeyEvent", type="keyDown", **keys, **text)
         await self._call("Input.dispatchKeyEvent", type="keyUp", **keys)
 
+    async def type_letter(self, letter: str) -> None:
+        """Press the key of a letter: whatever has the focus gets it."""
+        await self._call("Input.dispatchKeyEvent", type="keyDown", key=letter, text=letter)
+        await self._call("Input.dispatchKeyEvent", type="keyUp", key=letter)
+
     async def attach(self, selector: str, *files: Path) -> None:
         """Choose files in the field for files."""
         document = await self._call("DOM.getDocument")

@@ -89,6 +89,15 @@ class Visit:
         await self.page.until(found)
         await self.page.value(f"{found}.click()")
 
+    async def point(self, selector: str) -> None:
+        """Click the first such element where it is seen, as a mouse does: it gets the focus."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        await self.page.until(found)
+        middle = "(({ x, y, width, height }) => [x + width / 2, y + height / 2])"
+        x, y = await self.page.value(f"{middle}({found}.getBoundingClientRect())")
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     async def sees(self, selector: str) -> None:
         """Wait until there is such an element."""
         await self.page.until(f"document.querySelector({json.dumps(selector)})")

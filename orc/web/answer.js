@@ -417,6 +417,14 @@ export function useUndrawn(all) {
     });
     return () => clearTimeout(next);
   });
+  useEffect(() => {
+    const drawAll = () => {
+      undrawn.current = 0;
+      draw({});
+    };
+    addEventListener("beforeprint", drawAll);
+    return () => removeEventListener("beforeprint", drawAll);
+  }, []);
   return undrawn.current;
 }
 

@@ -424,7 +424,7 @@ function onKey(event) {
     } else if (shownTurn.value) closeSources();
     else if (listOpen.value) {
       listOpen.value = false;
-      requestAnimationFrame(() => focusOn("#files-line, #question"));
+      if (document.activeElement?.id !== "question") requestAnimationFrame(() => focusOn("#files-line, #question"));
     } else if (answering.value) stop(answering.value);
     return;
   }
@@ -452,6 +452,8 @@ function onKey(event) {
     event.preventDefault();
     return;
   }
+  // What had the focus may be gone: who types then writes a question.
+  if (!ctrl && !event.altKey && event.key.length === 1 && event.key !== " " && document.activeElement === document.body) focus("question");
   const newestMarker = () => {
     const answers = [...document.querySelectorAll(".turn")].filter((each) => each.querySelector("button.marker"));
     /** @type {HTMLElement | null | undefined} */ (answers.at(-1)?.querySelector("button.marker"))?.focus();

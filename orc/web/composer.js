@@ -489,7 +489,18 @@ export function Composer() {
         { class: "replacing" },
         h(Icon, { name: "edit" }),
         t("composer.editing"),
-        h("button", { type: "button", class: "quiet", onClick: endEdit }, t("cancel")),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onClick: () => {
+              endEdit();
+              box.current?.focus();
+            },
+          },
+          t("cancel"),
+        ),
       ),
     h(Chips, null),
     h(Refused, null),

@@ -4,7 +4,7 @@ import { has, number, size, t } from "./i18n.js";
 import { Icon, Lazy, Middle, tailOf } from "./parts.js";
 import { asked, change, contexts, conversationId, documents, heard, sendsPictures, settle, turns } from "./session.js";
 import { leaving as leavingSessions, loadSessions } from "./sessions.js";
-import { callOff, carryOut, doLater, notify, report, wordsOfCode } from "./store.js";
+import { carryOut, doLater, notify, report, takeBack, wordsOfCode } from "./store.js";
 import { begin, cancel, freeName, isFollowed, refused, sent, upload, uploads, whyRefused } from "./uploads.js";
 import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
@@ -206,7 +206,7 @@ function removeAll(some) {
 /** A removal asked for while the replacement was sent would be that of the replacement. @param {Document} stored @param {Upload} upload */
 function keepUploaded({ document_id: id }, { replaces }) {
   const removal = removals.get(id);
-  if (removal && removal.document.version === replaces) callOff(removal.key);
+  if (removal && removal.document.version === replaces) takeBack(removal.key);
 }
 
 /** @param {string} id @param {Removal} removal @param {boolean} keepalive the page is being left */

@@ -181,21 +181,15 @@ export function doLater(text, deed) {
   if (byKey) requestAnimationFrame(() => focusOn("#notices .notice:last-child button"));
 }
 
-/** The user takes something back, and gets the focus on it. @param {string} [key] by default what was done last */
+/** Who used a key at the notice gets the focus on what comes back; who points at it may be writing. @param {string} [key] by default what was done last */
 export function takeBack(key = [...deeds.values()].findLast(({ ending }) => !ending)?.key) {
-  const deed = callOff(key ?? "");
-  if (deed) requestAnimationFrame(() => focusOn(deed.focus));
-  return Boolean(deed);
-}
-
-/** Take back what has no reason any more; the focus stays where the user writes. @param {string} key */
-export function callOff(key) {
-  const deed = deeds.get(key);
+  const deed = deeds.get(key ?? "");
+  if (!key || !deed) return false;
+  if (document.activeElement?.matches("#notices button:focus-visible")) requestAnimationFrame(() => focusOn(deed.focus));
   deeds.delete(key);
-  if (!deed) return;
   drop(key);
   deed.undo();
-  return deed;
+  return true;
 }
 
 /** @param {string} key @param {boolean} [keepalive] the page is being left */

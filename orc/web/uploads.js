@@ -1,6 +1,6 @@
 // Uploads to sessions and contexts: one queue, which sends a few files at a time.
 import { get, pause, readProblem } from "./api.js";
-import { has, size, t } from "./i18n.js";
+import { size, t } from "./i18n.js";
 import { keep, kept, me, notify, signedOut, wordsOf } from "./store.js";
 import { effect, signal } from "./vendor/ui.js";
 
@@ -43,7 +43,7 @@ const largest = () => me.value?.limits.upload_bytes ?? Infinity;
 
 /** What is wrong with a file, and what to do. @param {Upload} upload */
 export const whyRefused = ({ problem: { code, detail, status } }) =>
-  has(code) ? t(code, { limit: size(largest()) }) : wordsOf({ code, detail, status, trace_id: "" });
+  status ? wordsOf({ code, detail, status, trace_id: "" }) : t(code, { limit: size(largest()) });
 
 /** What the page itself finds wrong. @param {string} code the key of its words @returns {Upload["problem"]} */
 const found = (code) => ({ code, detail: "", status: 0 });

@@ -316,6 +316,15 @@ async def test_a_conversation_is_printed_whole_and_without_buttons(visit: Visit)
     visit.model.script = Script(text="Employees have some working days of annual leave [S1].\n\n" * 12)
     for number in range(1, 5):
         await visit.ask(f"Question number {number} about leave?", answers=number)
+    # Also if it has just been opened, and most of it is still to be drawn.
+    await page.value(
+        "{ const later = setTimeout; window.setTimeout = (act, ms) => later(act, ms ?? 60000); }"
+    )
+    opened = await page.value("location.hash")
+    await page.value("location.hash = '#/'")
+    await page.until("!document.querySelector('.turn')")
+    await page.value(f"location.hash = {opened!r}")
+    await page.until("document.querySelector('.turn:empty') && document.querySelector('.turn .sources-line')")
     printed = (await page.call("Page.printToPDF"))["data"]
     pages = [each.extract_text() for each in pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages]
     words = " ".join(" ".join(pages).split())

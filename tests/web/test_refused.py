@@ -18,6 +18,12 @@ async def test_a_refused_file_stays_over_a_reload_until_it_is_dismissed(visit: V
     [said] = await visit.texts(".file.is-failed .file-status")
     assert said.startswith("Not added: ")
     assert "save it again" in said
+    (tmp_path / "empty.txt").write_bytes(b"")
+    await page.attach("#picker", tmp_path / "empty.txt")
+    why = "document.querySelectorAll('.file.is-failed .file-status')[1]?.textContent"
+    await page.until(why)
+    assert await page.value(why) == "Not added: The file is empty. Check whether it is the right one."
+    await visit.click(".file [aria-label='Remove empty.txt']")
     # All of it is seen, in a small window too.
     cut = "(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight + 1)"
     for width in (1440, 390):
