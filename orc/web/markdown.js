@@ -157,8 +157,8 @@ class Block extends Component {
 function formulaOf(source) {
   for (const { is, wide } of FORMULA_FORMS) {
     const found = is.exec(source);
-    // Marks of citations are no TeX.
-    if (!found?.[1]?.trim() || found[0].includes(OPEN)) continue;
+    // Marks of citations and of code are no TeX: the rest of code that a formula cuts would pair with other marks.
+    if (!found?.[1]?.trim() || found[0].includes(OPEN) || found[0].includes("`")) continue;
     // Markdown writes brackets so, too.
     if (source.startsWith("$$") || TEX.test(found[1])) return { type: "formula", raw: found[0], text: found[1], wide };
   }

@@ -41,7 +41,8 @@ _SCHEMES = ("http:", "https:", "ftp:")
 _ADDRESS_START = re.compile(
     r"(?:(?:https?|ftp)\\?:\\?/\\?/|www\\?\.|mailto\\?:|xmpp\\?:)(?=[^\s<>\"`|\\\[\]])", re.I
 )
-_ADDRESS = re.compile(r"[^\s<>\"`|\\\[\]]*+")
+_ADDRESS = re.compile(r"[^\s<>\"`|\\\[\]$]*+")
+"""Up to a `$`: mathematics may end there, also within code."""
 _AFTER_ADDRESS = ".,;:!?'*_~"
 _SLASHES = re.compile(r"/++")
 _DESTINATION = re.compile(r"\]\(([^()\s<>]*+)")

@@ -286,6 +286,7 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
         "[a](javascript:alert(1)) [b](data:text/html,x) [c](https://user:secret@a.example/)"
         " [d](<java\tscript:x>) ![e](https://a.example/pixel.png) [f](https://a.example/fine)\n\n"
         "| [g](vbscript:x) |\n|---|\n| <https://u:p@a.example/> |\n\n[h]\n\n[h]: javascript:alert(2)\n"
+        "\n$x_{1} `http://b.example/k$` b `[open](http://b.example/s)` end\n"
     )
     links, text = await visit.page.value(drawn.replace("SOURCE", json.dumps(source)))
     assert links == ["https://a.example/fine"]

@@ -255,6 +255,22 @@ def test_what_only_looks_like_code_is_defused(text: str, size: int) -> None:
     assert live(shown) == []
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"$x_{{1}} {EVIL}$ b `[x]({EVIL})` c",
+        f"$$x{{{EVIL}}}$$ b {EVIL} c",
+        f"$x {EVIL} `a` {EVIL}$ b {EVIL} c",
+    ],
+)
+def test_an_address_in_mathematics_divides_no_code(text: str, size: int) -> None:
+    """Renderers with formulas end them at the `$`, also within what is code for others."""
+    shown = show(text, size)
+    assert live(shown) == []
+    assert live(re.sub(r"\$+[^$]*\$+", "", shown)) == []
+
+
 def test_reversed_text_is_shown_as_it_is_written() -> None:
     assert show('\u202e]"x" tnemucoD fo 5 egaP[\u202c `\u202d`') == ']"x" tnemucoD fo 5 egaP[\u202c ``'
 
