@@ -48,9 +48,10 @@ class ShareLink(Record):
         return Owner(self.organization_id, self.user_id, self.conversation_id)
 
     def shows(self, turn: Turn) -> bool:
-        """Whether the turn had its present answer when the link was made."""
+        """Whether the turn had its present answer when the link was made; if stopped early, it has none."""
         had_ended = turn.finished_at is not None and turn.finished_at <= self.created_at
-        return turn.status.has_result and had_ended and turn.seq not in self.replaced
+        is_answered = turn.status.has_result and turn.assistant is not None and turn.assistant.content != ""
+        return is_answered and had_ended and turn.seq not in self.replaced
 
 
 # What a reader sees, and what stays behind rights: docs/decisions/sharing.md.

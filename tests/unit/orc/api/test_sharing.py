@@ -172,6 +172,16 @@ async def test_an_answer_that_came_after_the_link_is_not_shown(world: World, bef
     assert "Private" not in shown.text
 
 
+async def test_a_question_that_was_stopped_before_its_answer_is_not_shown(world: World) -> None:
+    log = world.app.log
+    for number, answer in enumerate(("", "Half")):
+        begun = await begin(log, f"Question {number}?", OWNER)
+        outcome = TurnOutcome(answer=answer, result={"answer": answer}, citations=[], stopped=True)
+        await log.commit(OWNER, begun.turn.turn_id, begun.turn.attempt, outcome)
+    shown = await world.read(BOB, (await world.share())["secret"])
+    assert [turn["question"] for turn in shown.json()["turns"]] == ["How long is it?", "Question 1?"]
+
+
 async def test_a_long_conversation_is_read_in_pages(world: World) -> None:
     for number in range(4):
         await ask(world.app.log, f"Question {number}?", CITED, OWNER)
