@@ -108,11 +108,12 @@ export function Contexts({ id }) {
     load();
   };
   if (!id) {
+    const types = me.value?.may_create ?? [];
     return h(
       "div",
       { class: "admin" },
-      h("p", { class: "soft" }, t("contexts.hint")),
-      h(NewContext, { types: me.value?.may_create ?? [] }),
+      h("p", { class: "soft" }, t(types.length ? "contexts.hint" : "contexts.hint.reader")),
+      h(NewContext, { types }),
       h(List, listed),
     );
   }

@@ -99,3 +99,14 @@ async def test_members_have_names_and_no_ids(visit: Visit) -> None:
     assert "A group" in rows
     shown = await visit.page.value("document.querySelector('main').outerHTML")
     assert [each for each in (*people, "user:ann") if each in shown] == []
+
+
+async def test_who_may_make_no_collection_reads_who_does(visit: Visit) -> None:
+    page = visit.page
+    await page.value("location.hash = '#/contexts'")
+    await visit.sees(".admin form")
+    assert "Give a collection a name" in (await visit.texts(".admin .soft"))[0]
+    store = "import(document.documentElement.dataset.base + 'store.js')"
+    await page.value(f"{store}.then(({{ me }}) => {{ me.value = {{ ...me.value, may_create: [] }}; }})")
+    await page.until("!document.querySelector('.admin form')")
+    assert "Administrators make collections" in (await visit.texts(".admin .soft"))[0]
