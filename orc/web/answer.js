@@ -379,9 +379,11 @@ export function switchedOff(tool, by) {
 }
 
 /** An objection in the user's language, or as the API words it. @param {Objection} objection */
-export function objectionWords({ code, text, missing = [], ...values }) {
+export function objectionWords({ code, text, missing = [], claim, ...values }) {
   const isOfWeb = (code === "unsupported" || code === "differs") && !values.page;
-  return named(`issue.${code}${isOfWeb ? ".web" : ""}`, text, { ...values, missing: listed(missing) });
+  // Of a row of a table only its cells, and no second full stop.
+  const brief = headingOf((claim ?? "").replace(/\s*\|\s*/g, " ").trim()).replace(/\.$/, "");
+  return named(`issue.${code}${isOfWeb ? ".web" : ""}`, text, { ...values, claim: brief, missing: listed(missing) });
 }
 
 /** How the answer came about, which is loaded and drawn once it is opened. @param {{turn: TurnView}} properties */

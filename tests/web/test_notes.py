@@ -439,3 +439,13 @@ async def test_a_question_that_waits_for_the_connection_says_so(visit: Visit) ->
     await visit.page.call("Network.setBlockedURLs", urls=[])
     await visit.page.until(ANSWERED.format(1))
     visit.page.problems.clear()
+
+
+async def test_an_objection_quotes_the_cells_of_a_row_in_a_sentence(visit: Visit) -> None:
+    said = await visit.page.value(
+        "import(document.documentElement.dataset.base + 'answer.js').then(({ objectionWords }) =>"
+        " ['| Ann Lee | CTO | ten years', 'The fee is 5 euros.']"
+        ".map((claim) => objectionWords({ code: 'uncited', text: '', claim })).join(' '))"
+    )
+    quoted = "No source is given for “Ann Lee CTO ten years”. No source is given for “The fee is 5 euros”."
+    assert said == quoted
