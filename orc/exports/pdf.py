@@ -2,44 +2,27 @@
 
 import codecs
 import json
-import logging
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
-from itertools import chain, groupby
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
+from typing import Any, NamedTuple
 
-from fontTools.ttLib import TTFont
 from fpdf import FPDF
-from fpdf.fonts import TTFFont
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
+from orc.exports.fonts import BASE, Fonts
 from orc.exports.tree import Entry, Heading, with_numbers
 from orc_core.infra.sandbox_child import ChildMessage
-from orc_core.text.normal_forms import normalized
 
-BOX = "\u25a1"
-BASE = "base"
-MOST_FILES = 400
-"""Fonts of the folder that are opened to look for characters."""
-_PACKAGES = ("fontpkg_noto_sans", "fontpkg_amiri", "fontpkg_noto_sans_thai")
-"""Amiri has a glyph for each Arabic letter, so that copied text is in order; Noto draws the dots apart."""
-BOX_FONT = Path(__file__).with_name("box.ttf")
-_FORMATS = {".ttf", ".otf", ".ttc", ".otc"}
-_OUTLINES = ("glyf", "CFF ")
-_NOT_REGULAR = ("Bold", "Italic", "Oblique", "Black", "Light", "Thin", "Mono", "Serif", "Condensed")
-_INVISIBLE = {"Cf", "Mn", "Me"}
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-log = logging.getLogger(__name__)
 MARGIN = 56.0
+WIDTH = 595.28 - 2 * MARGIN
+"""Of the text, in points of A4."""
 LINE = 1.35
 """Height of a line in sizes of its font."""
 _GREY, _BLACK = 110, 0
-_TAB = "    "
+_LIGHT, _WHITE = 225, 255
 _COMPLEX = re.compile(
     r"[\u0300-\u036f\u0590-\u109f\u1780-\u17ff\u1ab0-\u1aff\ufb1d-\ufdff\ufe70-\ufefc"
     r"\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -51,146 +34,33 @@ _FROM_THE_RIGHT = re.compile(
 _IDEOGRAPHS = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _PIECES = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+|\s+")
 """What is never divided unless it is longer than a line. Lines may end between any two Chinese characters."""
-FEW = 20
-"""Characters that fit on any line."""
+WIDEST = 1400
+"""Nearly no character is wider, in thousandths of the font's size."""
 _STRONG_DIRECTIONS = {"L": ("ltr", "L"), "R": ("rtl", "R"), "AL": ("rtl", "R")}
 _MARKUP = re.compile(r"^ {0,3}(#{1,6}) +|^( *)[-*+] +")
 _STRONG = re.compile(r"\*\*([^*\n]{1,400})\*\*")
+_ROW_BREAK = re.compile("<br ?/?>", re.I)
 SPACE_OF_TWO = 40.0
 """Points that a line and the first line below it take."""
-
-
-class _File(NamedTuple):
-    """A font of the folder, and its characters."""
-
-    path: Path
-    codes: frozenset[int]
-
-
-class Fonts:
-    """The fonts of one PDF file. `boxes` counts the characters that were replaced."""
-
-    def __init__(self, pdf: FPDF, folder: str) -> None:
-        self.boxes = 0
-        self._pdf = pdf
-        self._families = [BASE]
-        pdf.add_font(BASE, fname=str(_installed(_PACKAGES[0])))
-        for package in _PACKAGES[1:]:
-            self._add(_installed(package))
-        self._add(BOX_FONT)
-        self._more = _others(Path(folder)) if folder else iter(())
-        self._opened: list[_File] = []
-        self.family = _Cache(self._find)
-        # In thousandths of the font's size.
-        self.width = _Cache[str, float](lambda each: float(self._font(self.family[each]).cw[ord(each)]))
-        self._shown: dict[int, str] = _Cache(self._show)
-
-    @property
-    def families(self) -> list[str]:
-        """All fonts that are in use so far."""
-        return list(self._families)
-
-    def shown(self, text: str) -> str:
-        """The text in normal form C, with boxes for characters that no font has."""
-        if text.isascii() and text.isprintable():
-            return text
-        normal = normalized("NFC", text)
-        shown = normal.translate(self._shown)
-        self.boxes += shown.count(BOX) - normal.count(BOX)
-        return shown
-
-    def close(self) -> None:
-        """Close the files of the fonts."""
-        for family in self._families:
-            self._font(family).close()
-
-    def _show(self, code: int) -> str:
-        character = chr(code)
-        if self.family[character]:
-            return character
-        return "" if unicodedata.category(character) in _INVISIBLE else BOX
-
-    def _find(self, character: str) -> str:
-        """The first family with the character; "" if none has it."""
-        code = ord(character)
-        for family in self._families:
-            if code in self._font(family).cmap:
-                return family
-        if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Cs"}:
-            return ""
-        for file in chain(tuple(self._opened), self._opening()):
-            if code in file.codes and (added := self._add(file.path)):
-                return added
-        return ""
-
-    def _opening(self) -> Iterator[_File]:
-        for file in self._more:
-            self._opened.append(file)
-            yield file
-
-    def _font(self, family: str) -> TTFFont:
-        font = self._pdf.fonts[family]
-        assert isinstance(font, TTFFont)
-        return font
-
-    def _add(self, path: Path) -> str:
-        """The family of the font once it can be used; "" if it cannot."""
-        family = str(path).lower()
-        if family in self._families:
-            return family
-        try:
-            self._pdf.add_font(family, fname=str(path))
-        except Exception:
-            # A library that reads a damaged font can raise anything; other fonts may have the character.
-            log.warning("export.font_refused file=%s", path, exc_info=True)
-            return ""
-        self._families.append(family)
-        return family
-
-
-class _Cache(dict[Key, Value]):
-    """Computes each value once, when it is first asked for."""
-
-    def __init__(self, compute: Callable[[Key], Value]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, key: Key) -> Value:
-        value = self[key] = self._compute(key)
-        return value
-
-
-def _installed(package: str) -> Path:
-    """The upright font of an installed package of fonts."""
-    found = find_spec(package)
-    assert found is not None
-    assert found.origin is not None
-    files = sorted(Path(found.origin).with_name("files").glob("*.ttf"))
-    return next(path for path in files if not any(word in path.name for word in ("Bold", "Italic")))
-
-
-def _others(folder: Path) -> Iterator[_File]:
-    """The fonts below the folder with their characters, upright sans-serif ones of normal weight first."""
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in _FORMATS)
-    found.sort(key=lambda path: sum(word in path.stem for word in _NOT_REGULAR))
-    for path in found[:MOST_FILES]:
-        try:
-            # Of a collection the first font counts; one that has pictures only has no characters.
-            with TTFont(path, lazy=True, fontNumber=0) as font:
-                has_outlines = any(table in font for table in _OUTLINES)
-                characters = frozenset(font.getBestCmap() or () if has_outlines else ())
-            yield _File(path, characters)
-        except Exception:
-            log.warning("export.font_unreadable file=%s", path, exc_info=True)
+PAD = 3.0
+"""Points between the text of a cell and its border."""
+NARROWEST = 24.0
+"""Points of a column that any character fits in; a table with more columns than that stays lines of text."""
 
 
 class Style(NamedTuple):
-    """How a paragraph is set: size in points, indent, grey level, space before it."""
+    """How a paragraph is set: size in points, indents, grey level, space before it."""
 
     size: float = 10.0
     indent: float = 0.0
+    right: float = 0.0
     grey: int = _BLACK
     before: float = 4.0
+
+    @property
+    def width(self) -> float:
+        """Points that a line may have."""
+        return WIDTH - self.indent - self.right
 
 
 TITLE = Style(size=17, before=0)
@@ -198,6 +68,7 @@ SMALL = Style(size=8.5, grey=_GREY)
 TURN = Style(size=8.5, grey=_GREY, before=16)
 QUESTION = Style(size=12)
 ANSWER = Style(indent=12)
+CELL = Style(size=9, indent=12)
 NOTE = Style(indent=12, grey=_GREY)
 SOURCE = Style(size=9, indent=12, before=5)
 QUOTE = Style(size=9, indent=28, grey=_GREY, before=1)
@@ -219,6 +90,26 @@ def write_pdf(heading: dict[str, Any], entries: Sequence[str], fonts_folder: str
         writer.write(Entry.read(json.loads(entry)))
     content = writer.finish()
     yield ChildMessage({"boxes": writer.boxes}, content)
+
+
+def tables_in(text: str) -> dict[int, tuple[int, list[list[str]]]]:
+    """The tables of an answer by their first lines: the line after each, and its rows of cells.
+
+    Without those whose columns are too many for the page: they stay lines.
+    """
+    if "|" not in text:
+        return {}
+    nodes = SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(text)).walk()
+    found = {}
+    for table in (node for node in nodes if node.type == "table"):
+        rows = [
+            [_ROW_BREAK.sub("\n", _STRONG.sub(r"\1", cell.children[0].content)) for cell in row.children]
+            for part in table.children
+            for row in part.children
+        ]
+        if table.map and len(rows[0]) * NARROWEST <= CELL.width:
+            found[table.map[0]] = table.map[1], rows
+    return found
 
 
 class PdfWriter:
@@ -247,15 +138,8 @@ class PdfWriter:
         self._keep_together(TURN.before + SPACE_OF_TWO)
         self._write(f"{entry.number}. {entry.asked_at}{about}", TURN)
         self._write(entry.question, QUESTION)
-        for line in with_numbers(entry.answer or "").split("\n") if entry.answer else ():
-            markup = _MARKUP.match(line)
-            rest = _STRONG.sub(r"\1", line[markup.end() :] if markup else line)
-            if markup and markup[1]:
-                self._write(rest, ANSWER._replace(size=11.5, before=6))
-            elif markup:
-                self._write(f"• {rest}", ANSWER._replace(indent=ANSWER.indent + 4 * len(markup[2]), before=1))
-            else:
-                self._write(rest, ANSWER._replace(before=1))
+        if entry.answer:
+            self._answer(with_numbers(entry.answer).replace("\r\n", "\n").replace("\r", "\n"))
         if entry.note:
             self._write(entry.note, NOTE)
         for source in entry.sources:
@@ -276,16 +160,74 @@ class PdfWriter:
         self._fonts.close()
         return content
 
+    def _answer(self, text: str) -> None:
+        lines, tables, at = text.split("\n"), tables_in(text), 0
+        while at < len(lines):
+            if at in tables:
+                at, rows = tables[at]
+                self._table(rows)
+                continue
+            line, at = lines[at], at + 1
+            markup = _MARKUP.match(line)
+            rest = _STRONG.sub(r"\1", line[markup.end() :] if markup else line)
+            if markup and markup[1]:
+                self._write(rest, ANSWER._replace(size=11.5, before=6))
+            elif markup:
+                self._write(f"• {rest}", ANSWER._replace(indent=ANSWER.indent + 4 * len(markup[2]), before=1))
+            else:
+                self._write(rest, ANSWER._replace(before=1))
+
+    def _table(self, rows: list[list[str]]) -> None:
+        """Set a table. Narrow columns are as wide as their text, the others share what is left."""
+        shown = [[[self._fonts.shown(line) for line in cell.split("\n")] for cell in row] for row in rows]
+        width, left = self._fonts.width, CELL.width
+        columns = [[line for cell in column for line in cell] for column in zip(*shown, strict=True)]
+        # With a point more, or an error of rounding would break a line.
+        wanted = [max(sum(map(width.__getitem__, line)) for line in lines) for lines in columns]
+        wanted = [each * CELL.size / 1000 + 2 * PAD + 1 for each in wanted]
+        shares = [0.0] * len(wanted)
+        for place, column in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+            shares[column] = min(wanted[column], left / (len(wanted) - place))
+            left -= shares[column]
+        borders = pairwise(accumulate(shares, initial=CELL.indent))
+        styles = [CELL._replace(indent=start + PAD, right=WIDTH - end + PAD) for start, end in borders]
+        self._y += CELL.before
+        for row in shown:
+            cells = [
+                [line for text in cell for line in self._wrapped(text, style)]
+                for cell, style in zip(row, styles, strict=True)
+            ]
+            self._row(cells, styles, _LIGHT if row is shown[0] else _WHITE)
+        self._y += CELL.before
+
+    def _row(self, left: list[list[str]], styles: list[Style], fill: int) -> None:
+        """Set the lines of cells, cell by cell; what does not fit goes on at the next page."""
+        height = CELL.size * LINE
+        while most := max(map(len, left)):
+            self._keep_together(min(most * height + 2 * PAD, SPACE_OF_TWO))
+            top = self._y
+            most = min(most, max(1, int((self._pdf.h - MARGIN - top - 2 * PAD) / height)))
+            bottom = top + most * height + 2 * PAD
+            self._pdf.set_draw_color(_LIGHT)
+            self._pdf.set_fill_color(fill)
+            for lines, style in zip(left, styles, strict=True):
+                x, wide = MARGIN + style.indent - PAD, style.width + 2 * PAD
+                self._pdf.rect(x, top, wide, bottom - top, style="DF")
+                self._y = top + PAD
+                for line in lines[:most]:
+                    self._set(line, style)
+            self._y, left = bottom, [lines[most:] for lines in left]
+
     def _write(self, text: str, style: Style) -> None:
         """Set a paragraph; its lines stay lines."""
         self._y += style.before
-        for line in self._fonts.shown(text.replace("\t", _TAB)).split("\n"):
+        for line in map(self._fonts.shown, text.split("\n")):
             for part in self._wrapped(line, style):
                 self._set(part, style)
 
     def _wrapped(self, text: str, style: Style) -> Iterator[str]:
         """The text in parts that fit on a line; at least one."""
-        width, limit = self._fonts.width, (self._pdf.w - 2 * MARGIN - style.indent) / style.size * 1000
+        width, limit = self._fonts.width, style.width / style.size * 1000
         line, used = "", 0.0
         for piece in self._pieces(text, limit):
             wide = sum(map(width.__getitem__, piece))
@@ -301,7 +243,7 @@ class PdfWriter:
         width = self._fonts.width
         for piece in _PIECES.findall(text):
             start, used = 0, 0.0
-            for end, character in enumerate(piece) if len(piece) > FEW else ():
+            for end, character in enumerate(piece) if len(piece) * WIDEST > limit else ():
                 used += width[character]
                 if used > limit:
                     yield piece[start:end]
@@ -342,7 +284,7 @@ class PdfWriter:
             encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
             # fpdf2 has no public call for text that replaces glyphs.
             self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
-        self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
+        self._pdf.cell(style.width, height, line.strip(), align=align)
         if text:
             self._pdf._out("EMC")
         self._pdf.set_text_shaping(use_shaping_engine=False)

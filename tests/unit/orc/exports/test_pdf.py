@@ -1,5 +1,6 @@
 """A PDF export has the text of all turns and citations; a character without a glyph is a box, and counted."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pypdfium2
@@ -7,7 +8,7 @@ import pytest
 
 from devkit.exported import heading_of, source_of
 from orc.exports.pdf import MARGIN, PdfWriter
-from orc.exports.tree import CitedSource, Entry
+from orc.exports.tree import CitedSource, Entry, mark
 from scripts import make_box_font
 
 pytestmark = pytest.mark.slow
@@ -70,6 +71,71 @@ def test_long_texts_keep_all_their_words() -> None:
     text, _ = written(entry(" ".join(words)), entry("~" * 5000))
     assert [word for word in text.split() if word.startswith("word")] == words
     assert text.count("~") == 5000
+
+
+def test_the_lines_of_a_question_stay_lines() -> None:
+    text, writer = written(entry("Yes.", question="How long?\n\nIn days."))
+    assert "How long? In days. Yes." in text
+    assert writer.boxes == 0
+
+
+TABLE = f"""\
+As agreed:
+| Name | Position | Since |
+|:-----|----------|------:|
+| **John** Doe | CTO {mark(1)} a \\| b<br>crane | {" ".join(f"since{n}" for n in range(60))} |
+| العربية لغة جميلة | |
+| {"~" * 300} | {" ".join(f"word{n}" for n in range(3000))} | {"x" * 300} |
+
+Done.
+"""
+
+
+def test_a_table_has_rows_and_columns_that_do_not_meet() -> None:
+    text, _ = written(entry(TABLE))
+    assert "As agreed: Name Position Since John Doe CTO [1] a | b crane since0 since1 " in text
+    assert "--" not in text and "| Name" not in text
+    assert "العربية لغة جميلة" in text and "Done." in text
+    assert (text.count("~"), text.count("x")) == (300, 301)
+    assert [word for word in text.split() if word.startswith("word")] == [f"word{n}" for n in range(3000)]
+    writer = PdfWriter(heading_of("Leave"), "")
+    writer.write(entry(TABLE))
+    with pypdfium2.PdfDocument(writer.finish()) as document:
+        first = document[0].get_textpage()
+        lefts, tops = zip(
+            *(place_of(first, word) for word in ("Name", "John", "Position", "CTO")), strict=True
+        )
+        assert (lefts[0], lefts[2]) == pytest.approx((lefts[1], lefts[3]), abs=2)
+        assert tops[1] == pytest.approx(tops[3], abs=1)
+        assert tops[0] > tops[1] + 9
+        for page in document:
+            texts, cells = [
+                [each.get_bounds() for each in page.get_objects([kind])]
+                for kind in (pypdfium2.raw.FPDF_PAGEOBJ_TEXT, pypdfium2.raw.FPDF_PAGEOBJ_PATH)
+            ]
+            # Only the number of the page is below its margin.
+            assert [bottom for _, bottom, _, _ in texts + cells if bottom < MARGIN] == [texts[-1][1]]
+            for left, bottom, right, top in texts:
+                across = [each for each in cells if each[1] < (bottom + top) / 2 < each[3]]
+                assert not across or any(each[0] <= left and right <= each[2] for each in across)
+                # Two borders in one place, each with its width.
+                assert all(one[2] <= other[0] + 3 for one, other in pairwise(sorted(across)))
+
+
+def place_of(page: pypdfium2.PdfTextPage, word: str) -> tuple[float, float]:
+    """Where a word begins: points from the left, and its upper edge from the bottom."""
+    found = page.search(word, match_case=True).get_next()
+    assert found
+    left, _, _, top = page.get_charbox(found[0])
+    return left, top
+
+
+@pytest.mark.parametrize(
+    "answer", ["```\n| a | b |\n|---|---|\n```", "| a |" + " c |" * 30 + "\n|" + "---|" * 31 + "\n| a |"]
+)
+def test_a_table_in_code_or_wider_than_the_page_stays_text(answer: str) -> None:
+    text, _ = written(entry(answer))
+    assert "".join(answer.split()) in "".join(text.split())
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
