@@ -47,6 +47,11 @@ class ShareLink(Record):
         """The conversation."""
         return Owner(self.organization_id, self.user_id, self.conversation_id)
 
+    @property
+    def turn_count(self) -> int:
+        """Its questions, each once however many versions it has."""
+        return self.last_seq - len(self.replaced)
+
     def shows(self, turn: Turn) -> bool:
         """Whether the turn had its present answer when the link was made; if stopped early, it has none."""
         had_ended = turn.finished_at is not None and turn.finished_at <= self.created_at

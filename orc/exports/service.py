@@ -4,9 +4,10 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,11 +153,17 @@ class Exporter:
     async def _entries(
         self, transcript: Transcript, head: Head, blocked: Sequence[Range]
     ) -> AsyncIterator[Entry]:
-        after = 0
+        """Of all versions of a question at its place, with one number, the newest last."""
+        found, after = list[Entry](), 0
         while page := await self.turns.turns(head.owner, after_seq=after, limit=PAGE):
-            for turn in page:
-                yield transcript.entry_of(withheld(turn) if covers(blocked, turn.seq) else turn)
+            found += [
+                transcript.entry_of(withheld(turn) if covers(blocked, turn.seq) else turn) for turn in page
+            ]
             after = page[-1].seq
+        found.sort(key=lambda each: each.number)
+        for number, (_, versions) in enumerate(groupby(found, lambda each: each.number), start=1):
+            for entry in versions:
+                yield replace(entry, number=number)
 
 
 def too_long(message: str) -> Conflict:

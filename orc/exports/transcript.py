@@ -36,15 +36,19 @@ class Transcript:
         """The heading of a conversation's export."""
         say = self._words.say
         named = {name: say(f"export.{name}") for name in ("about", "question", "answer", "note", "sources")}
+        questions = head.turn_count - len(head.replaced)
         boxes = {"box": say("export.boxes"), "boxes": self._words.form("export.boxes", n=2)}
         return Heading(
             title=" ".join((head.title or "").split()) or say("export.untitled"),
-            line=say("export.line", n=head.turn_count, time=self._moment(now)),
+            line=say("export.line", n=questions, time=self._moment(now)),
             labels=Labels(**named, **boxes),
         )
 
     def entry_of(self, turn: Turn) -> Entry:
-        """The entry of a turn. Its sources are numbered like on the web page: each page once, from 1."""
+        """The entry of a turn, with its place as the number.
+
+        Its sources are numbered like on the web page: each page once, from 1.
+        """
         answer, sources = None, list[CitedSource]()
         if turn.assistant is not None:
             citations, numbers = turn.assistant.citations, numbers_of(turn.assistant.citations)
@@ -67,7 +71,7 @@ class Transcript:
             if each.active and each.name
         ]
         return Entry(
-            number=turn.seq,
+            number=turn.place or turn.seq,
             asked_at=self._moment(turn.created_at),
             question=turn.question,
             documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *contexts],

@@ -124,7 +124,7 @@ async def make_link(body: LinkRequest, owner: OwnerDep, caller: CallerDep, app: 
     one user, and if an operator has switched links off.
     """
     link, secret = await app.sharing.share(caller, owner, body.days)
-    return NewLink.of(link, turn_count=link.last_seq, secret=secret)
+    return NewLink.of(link, secret=secret)
 
 
 @router.get(LINKS, responses=responses(404))
@@ -132,7 +132,7 @@ async def list_links(owner: OwnerDep, app: AppDep) -> LinksResponse:
     """The links of a conversation that are valid."""
     await app.log.known_head(owner)
     found = await app.sharing.links(owner)
-    return LinksResponse(links=[LinkView.of(link, turn_count=link.last_seq) for link in found])
+    return LinksResponse(links=[LinkView.of(link) for link in found])
 
 
 @router.delete(LINKS + "/{link_id}", status_code=204, responses=responses(404))

@@ -138,7 +138,11 @@ async def test_what_comes_later_is_not_shown_and_neither_is_what_is_the_owners_a
     await log.rate(OWNER, first.turn_id, Feedback(rating="down", comment="my comment", given_at=utc_now()))
     edited = await begin(log, "How long exactly?", OWNER, replaces=first.turn_id)
     await commit(log, edited, "Exactly three months.")
-    secret = (await world.share())["secret"]
+    link = await world.share()
+    secret = link.pop("secret")
+    # Both versions are one question.
+    assert link["turn_count"] == 1
+    assert (await world.call(ANN, "GET", f"{PATH}/links")).json() == {"links": [link]}
     again = await begin(log, "A private edit?", OWNER, replaces=edited.turn.turn_id)
     await commit(log, again, "Private.")
     await ask(log, "A private question?", "Private.", OWNER)

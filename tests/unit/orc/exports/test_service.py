@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.remembered_turns import CITED, OWNER, ask, begin
+from devkit.remembered_turns import CITED, OWNER, ask, begin, commit
 from devkit.store_pairs import items_here
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
@@ -23,6 +23,7 @@ from orc.exports.service import (
 )
 from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
+from orc.words import words_of
 from orc_core.errors import Conflict, NotFound, TooMany
 from orc_core.infra.sandbox import Sandbox
 from orc_core.infra.sqlite import Database
@@ -92,6 +93,31 @@ async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter
     assert (file.name, file.media_type) == ("Question 0?.md", "text/markdown")
     assert (await exporter.export(OWNER, ADA, PDF)).name == "Question 0?.pdf"
     assert [entry.question for entry in renderer.entries] == expected
+
+
+async def test_the_versions_of_a_question_are_at_its_place_and_count_as_one(
+    log: TurnLog, exporter: Exporter, renderer: Waiting
+) -> None:
+    first = await begin(log, "First?")
+    await commit(log, first)
+    await ask(log, "Second?")
+    edited = await begin(log, "First, edited?", replaces=first.turn.turn_id)
+    await commit(log, edited)
+    await commit(log, await begin(log, "First, again?", replaces=edited.turn.turn_id))
+    await ask(log, "Third?")
+    text = (await exporter.export(OWNER, ADA, MARKDOWN)).content.decode()
+    assert ": 3 questions." in text
+    earlier = words_of("en").say("export.replaced")
+    shown = [(turn.heading.split()[0], turn.question, turn.note) for turn in read_turns(text)]
+    assert shown == [
+        ("1.", "First?", earlier),
+        ("1.", "First, edited?", earlier),
+        ("1.", "First, again?", ""),
+        ("2.", "Second?", ""),
+        ("3.", "Third?", ""),
+    ]
+    await exporter.export(OWNER, ADA, WORD)
+    assert [(f"{each.number}.", each.question, each.note) for each in renderer.entries] == shown
 
 
 async def test_there_is_no_export_of_an_unknown_conversation(exporter: Exporter) -> None:
