@@ -101,7 +101,8 @@ class Transcript:
         return say("place.in", place=place, type=kind, name=citation.context_name)
 
     def _moment(self, moment: datetime) -> str:
-        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}{' UTC' if self._zone is UTC else ''}"
+        time = self._words.say("export.time", at=moment.astimezone(self._zone))
+        return f"{time} UTC" if self._zone is UTC else time
 
 
 def _zone(name: str) -> tzinfo:

@@ -119,4 +119,4 @@ async def test_an_export_has_the_language_time_and_numbers_of_the_page(visit: Vi
     assert [each for each in ("Frage", "Antwort", "Seite 1", r"\[1\]") if each not in text] == []
     assert r"\[2\]" not in text
     there = [moment.astimezone(ZoneInfo("Asia/Kolkata")) for moment in (began, datetime.now(UTC))]
-    assert any(f"{moment:%Y-%m-%d %H:%M}" in text for moment in there)
+    assert any(f"{moment:%d.%m.%Y, %H:%M}" in text for moment in there)

@@ -164,17 +164,21 @@ def turn_text(turn: Turn) -> str:
 
 
 @pytest.mark.parametrize(
-    ("zone", "asked_at"),
+    ("language", "zone", "asked_at"),
     [
-        ("UTC", "2025-01-01 00:30 UTC"),
-        ("Asia/Tokyo", "2025-01-01 09:30"),
-        ("../etc/passwd", "2025-01-01 00:30 UTC"),
-        ("Nowhere", "2025-01-01 00:30 UTC"),
+        ("en", "UTC", "Jan 9, 2025, 00:30 UTC"),
+        ("en", "Asia/Tokyo", "Jan 9, 2025, 09:30"),
+        ("de", "Europe/Berlin", "09.01.2025, 01:30"),
+        ("fr", "Europe/Paris", "09/01/2025 01:30"),
+        ("en", "../etc/passwd", "Jan 9, 2025, 00:30 UTC"),
+        ("de", "Nowhere", "09.01.2025, 00:30 UTC"),
     ],
 )
-def test_times_are_those_of_the_reader(zone: str, asked_at: str) -> None:
+def test_times_are_those_of_the_reader_as_the_language_writes_them(
+    language: str, zone: str, asked_at: str
+) -> None:
     turn = answered(1, "How long?").model_copy(
-        update={"created_at": datetime.fromisoformat("2025-01-01T02:30+02:00")}
+        update={"created_at": datetime.fromisoformat("2025-01-09T02:30+02:00")}
     )
-    assert Transcript(words_of("en"), zone).entry_of(turn).asked_at == asked_at
+    assert Transcript(words_of(language), zone).entry_of(turn).asked_at == asked_at
     assert BEGUN.tzinfo is UTC

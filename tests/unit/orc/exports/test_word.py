@@ -54,7 +54,7 @@ def test_an_answer_keeps_its_form() -> None:
     document = written(answer=ANSWER, sources=[SOURCE], documents=["a.pdf"])
     assert lines(document) == [
         ("Title", "Leave"),
-        ("Subtitle", "Exported from Orc on 2026-11-23 09:12 UTC: 1 question."),
+        ("Subtitle", "Exported from Orc on Nov 23, 2026, 09:12 UTC: 1 question."),
         ("Heading 1", "How long?"),
         ("Caption", "1. 2026-11-23 09:12 UTC · About: a.pdf"),
         ("Heading 3", "Days"),
