@@ -1,14 +1,18 @@
 """Checks of citations in words, which call nothing unverified that is in other words."""
 
+import json
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
+import orc.words
 from devkit.remembered_turns import citation
-from orc.words import check_words, summary_words
+from orc.words import check_words, summary_words, words_of
 from orc_core.grounding.models import CitationCheck
 
 CHECKS = get_args(CitationCheck)
+PAGE_WORDS = Path(orc.words.__file__).parent / "web" / "words"
 
 
 @pytest.mark.parametrize(
@@ -27,9 +31,17 @@ def test_each_check_has_its_words(check: CitationCheck, words: str) -> None:
     assert check_words(citation().model_copy(update=fields)) == words
 
 
+@pytest.mark.parametrize("language", ["de", "en", "fr"])
 @pytest.mark.parametrize("check", ["quoted", "reworded"])
-def test_a_source_that_code_found_is_said_to_be_found_by_code(check: CitationCheck) -> None:
-    assert check_words(citation().model_copy(update={"check": check, "by_code": True})).endswith("by code")
+@pytest.mark.parametrize("by_code", [False, True])
+def test_who_found_a_source_is_said_as_on_the_page(
+    language: str, check: CitationCheck, *, by_code: bool
+) -> None:
+    page = json.loads((PAGE_WORDS / f"{language}.json").read_text())
+    cited = citation().model_copy(update={"check": check, "by_code": by_code})
+    said = check_words(cited, words_of(language))
+    assert said == page[f"verdict.{check}.by_code" if by_code else f"verdict.{check}"]
+    assert by_code == ("Orc" in said)
 
 
 def test_some_of_many_numbers_are_named() -> None:

@@ -42,7 +42,7 @@ async def test_a_conversation_is_saved_as_a_file(ann: httpx.AsyncClient) -> None
     disposition = markdown.headers["content-disposition"]
     assert disposition.startswith("attachment; filename=\"_ .md\"; filename*=UTF-8''%D0%9A")
     german = await ann.get(PATH, params={"language": "de", "zone": "Europe/Berlin"})
-    assert "Seite 5: gleiche Wörter" in german.text and "UTC" not in german.text
+    assert "Seite 5: dieselben" in german.text and "UTC" not in german.text
     pdf = await ann.get(PATH, params={"format": "pdf"})
     assert pdf.headers["content-type"] == "application/pdf"
     assert pdf.content.startswith(b"%PDF-")

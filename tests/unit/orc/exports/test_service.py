@@ -179,7 +179,7 @@ async def test_an_export_is_in_the_language_and_the_time_of_its_reader(
         for language, zone in (("de", "Europe/Berlin"), ("fr", "UTC"), ("xx", "No/Where"))
     }
     assert "Aus Orc gesichert am 23.11.2026, 01:00: 1 Frage." in written["de"]
-    for words in ("### Frage", "### Antwort", "### Quellen", "**handbook.pdf**, Seite 5: gleiche Wörter"):
+    for words in ("### Frage", "### Antwort", "### Quellen", "**handbook.pdf**, Seite 5: dieselben"):
         assert words in written["de"]
     assert "Exporté d'Orc le 23/11/2026 00:00 UTC : 1 question." in written["fr"]
     assert "Exported from Orc on Nov 23, 2026, 00:00 UTC: 1 question." in written["xx"]
