@@ -57,6 +57,7 @@ SHARING = {
         "tests/web/test_page",
         "tests/web/test_panel",
         "tests/web/test_people",
+        "tests/web/test_places",
         "tests/web/test_proposals",
         "tests/web/test_reading",
         "tests/web/test_refused",

@@ -312,6 +312,7 @@ class ConversationView(View):
     passage: str | None = Field(
         default=None, description="of a search: a part of an answer or a question that has the words"
     )
+    turn_id: str | None = Field(default=None, description="of a search: the turn of the passage")
 
 
 class ConversationsResponse(BaseModel):

@@ -81,12 +81,12 @@ def passage(turn: Turn, query: Sequence[Wanted]) -> str:
     return f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
 
 
-def latest_passages(turns: Iterable[Turn], query: Sequence[Wanted]) -> dict[str, str]:
-    """A passage of each conversation that has one, by id, of its latest such turn, which comes first."""
-    found: dict[str, str] = {}
+def latest_passages(turns: Iterable[Turn], query: Sequence[Wanted]) -> dict[str, tuple[str, str]]:
+    """A turn and a passage of it for each conversation that has one, by id: the latest, which comes first."""
+    found: dict[str, tuple[str, str]] = {}
     for turn in turns:
         if turn.conversation_id not in found and (part := passage(turn, query)):
-            found[turn.conversation_id] = part
+            found[turn.conversation_id] = (turn.turn_id, part)
     return found
 
 

@@ -234,8 +234,10 @@ class TurnLog:
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
 
-    async def said(self, organization_id: str, user_id: str, words: Sequence[Wanted]) -> dict[str, str]:
-        """Conversations with a turn that has all words, by id, each with a part of the latest such turn."""
+    async def said(
+        self, organization_id: str, user_id: str, words: Sequence[Wanted]
+    ) -> dict[str, tuple[str, str]]:
+        """Conversations with a turn that has all words, by id: the id and a part of the latest such turn."""
         user = (organization_id, user_id)
         found = await self._items.query(
             user, *is_said(words), order="asked", descending=True, limit=MOST_SAID

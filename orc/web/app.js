@@ -247,6 +247,7 @@ function Conversation() {
         onTouchMove: byHand,
         onPointerDown: byHand,
         onKeyDown: byHand,
+        onFocusCapture: byHand,
         tabIndex: list.length ? 0 : -1,
         role: "group",
         "aria-label": t("conversation"),

@@ -1,5 +1,5 @@
 // How a session is opened, and how a question is asked, stopped and rated.
-import { ApiError, get, pause, send } from "./api.js";
+import { ApiError, get, send } from "./api.js";
 import { forgetFiles, unsettled, uploaded } from "./files.js";
 import { t } from "./i18n.js";
 import {
@@ -38,7 +38,7 @@ import {
   versions,
   view,
 } from "./session.js";
-import { go, keep, kept, notify, place, report, said } from "./store.js";
+import { keep, kept, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
 import { recallRefused } from "./uploads.js";
 import { batch, signal } from "./vendor/ui.js";
@@ -47,7 +47,6 @@ import { batch, signal } from "./vendor/ui.js";
 
 const WINDOW = 50;
 const MOST_TURNS = 100;
-const DRAWN_MS = 20;
 
 // --- Opening
 
@@ -116,7 +115,7 @@ export async function loadTurns(id) {
   }
 }
 
-/** Load the turns before those that are shown. */
+/** Load the turns before those that are shown. @returns whether it did */
 export async function loadEarlier() {
   const [id, before] = [conversationId.value, earlierBefore.value];
   if (!id || before === null || loading.value) return;
@@ -130,6 +129,7 @@ export async function loadEarlier() {
       turns.value = all.slice(0, MOST_TURNS);
       earlierBefore.value = found.earlier_before_seq ?? null;
     });
+    return true;
   } catch (error) {
     report(error);
   } finally {
@@ -271,28 +271,11 @@ export function rate(turn, given) {
 
 /** Show what the address names, now and later. */
 export function startChat() {
-  place.subscribe(({ view: shown, id, turn }) => {
+  place.subscribe(({ view: shown, id, turn, source }) => {
     if (shown !== "session") return;
-    const isHere = holding(turn);
+    const isHere = source !== undefined && holding(turn);
     open(id).then(() => {
-      if (id && turn && !isHere) showNamed(id, turn);
+      if (id && turn && !isHere) import("./named.js").then(({ showNamed }) => showNamed(id, turn), report);
     });
   });
-}
-
-/** Bring the turn of the address into view. @param {string} id @param {string} turn */
-async function showNamed(id, turn) {
-  const isWanted = () => conversationId.value === id && place.value.turn === turn;
-  if (loading.value) return;
-  while (isWanted() && !holding(turn) && earlierBefore.value !== null) await loadEarlier();
-  if (!isWanted()) return;
-  const found = holding(turn);
-  if (!found) {
-    notify({ text: t("turn.gone"), kind: "info" });
-    return go(id, { replace: true });
-  }
-  // A list that has just come goes to its end after its first frame, and takes another height until it is drawn.
-  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-  while (document.querySelector(".turn:empty")) await pause(DRAWN_MS);
-  if (isWanted()) document.getElementById(`turn-${found.value.key}`)?.scrollIntoView({ block: "nearest" });
 }

@@ -335,7 +335,8 @@ export const sharedTurns = signal([]);
 
 /** The turn whose sources are shown. */
 export const shownTurn = computed(() => {
-  const { view: shown, turn } = place.value;
+  const { view: shown, turn, source } = place.value;
+  if (source === undefined) return null;
   if (isShared.value) return sharedTurns.value.find((each) => each.value.turnId === turn)?.value ?? null;
   return shown === "session" && turn ? (turns.value.find((each) => each.value.turnId === turn)?.value ?? versions.get(turn) ?? null) : null;
 });

@@ -162,7 +162,7 @@ function Row({ session }) {
       : h(
           "a",
           {
-            href: `#/c/${id}`,
+            href: `#/c/${id}${session.turn_id ? `/t/${session.turn_id}` : ""}`,
             "aria-current": current ? "page" : undefined,
             title: titleOf(session),
             onClick: () => {

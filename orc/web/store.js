@@ -24,14 +24,14 @@ export const dialog = signal("");
 /** What takes files that are dropped on the window. @type {Signal<((files: File[]) => void) | null>} */
 export const dropTarget = signal(null);
 
-const SESSION = /^#\/c\/([0-9a-f-]{36})(?:\/t\/([0-9a-f-]{36})\/s(?:\/(\d{1,4}))?)?$/;
+const SESSION = /^#\/c\/([0-9a-f-]{36})(?:\/t\/([0-9a-f-]{36})(\/s(?:\/(\d{1,4}))?)?)?$/;
 const ELSEWHERE = /^#\/(contexts|telemetry)(?:\/([\w-]{1,64}))?$/;
-const SHARED = /^#\/s\/([\w-]{43})(?:\/t\/(\d{1,9})\/s(?:\/(\d{1,4}))?)?$/;
+const SHARED = /^#\/s\/([\w-]{43})(?:\/t\/(\d{1,9})(\/s(?:\/(\d{1,4}))?))?$/;
 
 export function readAddress() {
   const [, view, id] = ELSEWHERE.exec(location.hash) ?? [];
   const [, shared] = SHARED.exec(location.hash) ?? [];
-  const [, session, turn, source] = (shared ? SHARED : SESSION).exec(location.hash) ?? [];
+  const [, session, turn, sources, source] = (shared ? SHARED : SESSION).exec(location.hash) ?? [];
   if (!view && !session && !["", "#", "#/"].includes(location.hash)) {
     notify({ text: t("address.gone"), kind: "info" });
     history.replaceState(null, "", "#/");
@@ -39,7 +39,7 @@ export function readAddress() {
   sessionsOpen.value = false;
   place.value = view
     ? { view: view === "contexts" ? view : "telemetry", id: id ?? null }
-    : { view: shared ? "shared" : "session", id: session ?? null, turn, source: source === undefined ? undefined : Number(source) };
+    : { view: shared ? "shared" : "session", id: session ?? null, turn, source: sources ? Number(source ?? 0) : undefined };
 }
 
 /** @param {string} address @param {{replace?: boolean}} [how] */

@@ -545,17 +545,20 @@ async def test_conversations_are_found_by_an_answer_and_the_files_that_it_cites(
         assert (await log.said("acme", "ada", words)).keys() == found, query
         heads, _ = await log.conversations("acme", "ada", limit=5, words=words, among=list(found))
         assert {head.conversation_id for head in heads} == found
-    [passage] = (await log.said("acme", "ada", wanted("sabbatical"))).values()
+    [(_, passage)] = (await log.said("acme", "ada", wanted("sabbatical"))).values()
     assert passage.startswith("After ten years there is a sabbatical.")
 
 
 async def test_the_passage_of_a_conversation_is_of_its_latest_turn_with_the_words(
     log: TurnLog, clock: Clock
 ) -> None:
+    turns = dict[str, str]()
     for key, text in (("b", "First a ferry."), ("a", "Then a ferry."), ("c", "Then a quay.")):
         clock.advance(1)
-        await begin(log, question(key, text), Owner("acme", "ada", "c-1"))
-    assert await log.said("acme", "ada", wanted("ferry")) == {"c-1": "Then a ferry."}
+        begun = await begin_new(log, question(key, text), owner=Owner("acme", "ada", "c-1"))
+        turns[key] = begun.turn.turn_id
+    found = {"c-1": (turns["a"], "Then a ferry.")}
+    assert await log.said("acme", "ada", wanted("ferry")) == found
 
 
 async def test_pinned_conversations_are_listed_first(log: TurnLog, clock: Clock) -> None:

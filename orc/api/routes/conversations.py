@@ -117,8 +117,9 @@ async def list_conversations(
     heads, next_cursor = await app.log.conversations(
         *who, limit=limit, cursor=cursor, words=words, among=list(said), home=context_id, about=about
     )
-    found = [ConversationView.of(head, passage=said.get(head.conversation_id)) for head in heads]
-    return ConversationsResponse(conversations=found, next_cursor=next_cursor)
+    found = [(head, said.get(head.conversation_id, (None, None))) for head in heads]
+    shown = [ConversationView.of(head, turn_id=turn, passage=part) for head, (turn, part) in found]
+    return ConversationsResponse(conversations=shown, next_cursor=next_cursor)
 
 
 FullParameter = Annotated[bool, Query(description="with the whole result of each turn, and the history")]

@@ -180,6 +180,7 @@ export interface Schemas {
     created_at: string;
     updated_at: string;
     passage: string | null;
+    turn_id: string | null;
     home: Schemas["SessionContextView"] | null;
     contexts: Array<Schemas["SessionContextView"]>;
     turns: Array<Schemas["TurnView"]>;
@@ -197,6 +198,7 @@ export interface Schemas {
     created_at: string;
     updated_at: string;
     passage: string | null;
+    turn_id: string | null;
   };
   ConversationsResponse: {
     conversations: Array<Schemas["ConversationView"]>;

@@ -234,6 +234,7 @@ export interface TurnsProperties {
 // --- The page
 
 /** `turn` is the one whose sources are shown; `source` is the number of a citation, or none for all. */
+/** `source`: the number of the one that is open, 0 for all of the turn; without it, the turn is one that was found. */
 export interface Address { view: "session" | "shared" | "contexts" | "telemetry"; id: string | null; turn?: string; source?: number }
 export type Kept = "localStorage" | "sessionStorage";
 
