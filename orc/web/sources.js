@@ -127,6 +127,8 @@ function Panel({ turn, index }) {
     look();
     sheet.addEventListener("change", look);
     panel.current?.focus();
+    // Next to the panel the text takes more lines, and what was chosen is further down.
+    requestAnimationFrame(() => from?.isConnected && from.matches(".marker") && from.scrollIntoView({ block: "nearest" }));
     return () => {
       sheet.removeEventListener("change", look);
       cover(false);

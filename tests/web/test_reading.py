@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devkit.browser import Program, browsing
-from devkit.doubles.openai_double import Reply
+from devkit.doubles.openai_double import Reply, Script
 from devkit.page_scenes import HOTEL
 from devkit.shared_data import HANDBOOK
 from devkit.visits import Visit
@@ -97,6 +97,25 @@ async def test_keys_work_at_once_after_a_source_is_opened(visit: Visit, tmp_path
     await page.until("!document.getElementById('sources')")
     await page.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     assert await page.value("document.activeElement.id") == "question"
+
+
+async def test_a_marker_stays_in_view_while_its_source_opens(visit: Visit) -> None:
+    """In a window of 1440 pixels at 200 %, where the text next to the panel takes twice as many lines."""
+    await visit.page.look(width=720, height=450)
+    await visit.attach(HANDBOOK)
+    text = "The rules of the harbour say how long a leave is, and who decides about it. " * 6
+    visit.model.script = Script(text=f"{text}Employees have some working days of annual leave [S1].")
+    await visit.ask("How long is the annual leave?")
+    await visit.page.value("document.querySelector('.marker').scrollIntoView({ block: 'end' })")
+    await visit.point("button.marker")
+    await visit.sees("#sources .marks rect")
+    await visit.page.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 100)))")
+    edges = "(({ top, bottom }) => [top, bottom])"
+    box, mark = [
+        await visit.page.value(f"{edges}(document.querySelector('{each}').getBoundingClientRect())")
+        for each in (".scroller", "button.marker")
+    ]
+    assert box[0] <= mark[0] and mark[1] <= box[1] + 1
 
 
 async def test_a_page_has_one_number_and_its_quotes_below_it(visit: Visit, tmp_path: Path) -> None:

@@ -233,8 +233,7 @@ export interface TurnsProperties {
 
 // --- The page
 
-/** `turn` is the one whose sources are shown; `source` is the number of a citation, or none for all. */
-/** `source`: the number of the one that is open, 0 for all of the turn; without it, the turn is one that was found. */
+/** `source` is the number of the citation of `turn` that is open, 0 for all of them; without it, `turn` was found by a search. */
 export interface Address { view: "session" | "shared" | "contexts" | "telemetry"; id: string | null; turn?: string; source?: number }
 export type Kept = "localStorage" | "sessionStorage";
 
