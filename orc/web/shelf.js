@@ -96,6 +96,7 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
       ],
       onRemoveAll &&
         rows.length > 1 &&
+        found.length > 0 &&
         h(
           "button",
           { type: "button", class: "quiet is-bad", onClick: () => onRemoveAll(found) },

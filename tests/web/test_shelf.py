@@ -77,6 +77,11 @@ async def test_many_files_are_one_line_that_opens_their_list(visit: Visit, tmp_p
     await page.value("document.querySelector('.file-tools input[type=search]').focus()")
     await page.call("Input.insertText", text="note 10")
     await page.until("document.querySelectorAll('.files.is-list .file').length === 1")
+    assert (await visit.texts(".file-tools .is-bad")) == ["Remove this file"]
+    await page.call("Input.insertText", text="0")
+    await page.until("!document.querySelector('.files.is-list .file')")
+    assert (await visit.texts(".file-tools .is-bad")) == []
+    await page.value("document.execCommand('delete')")
     await visit.click(".files.is-list .file button:last-child")
     await page.press("Escape")
     await page.until("!document.querySelector('.file-list') && document.activeElement.id === 'files-line'")
