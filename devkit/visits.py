@@ -77,6 +77,14 @@ class Visit:
         await self.page.value("document.getElementById('question').focus()")
         await self.page.call("Input.insertText", text=question)
 
+    async def close_while_writing(self, opened: str) -> None:
+        """Write, and close with Esc what is open: the focus stays in the question."""
+        await self.write("And where")
+        await self.page.press("Escape")
+        await self.page.until(f"!document.querySelector({json.dumps(opened)})")
+        await self.page.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        assert await self.page.value("document.activeElement.id") == "question"
+
     async def ask(self, question: str, *, answers: int = 1) -> None:
         """Ask, and wait for so many answers on the page."""
         await self.write(question)

@@ -247,6 +247,7 @@ function Conversation() {
         onTouchMove: byHand,
         onPointerDown: byHand,
         onKeyDown: byHand,
+        // A turn that was found has the focus: the end of an answer does not take it away.
         onFocusCapture: byHand,
         tabIndex: list.length ? 0 : -1,
         role: "group",

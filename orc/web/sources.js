@@ -128,7 +128,7 @@ function Panel({ turn, index }) {
     sheet.addEventListener("change", look);
     panel.current?.focus();
     // Next to the panel the text takes more lines, and what was chosen is further down.
-    requestAnimationFrame(() => from?.isConnected && from.matches(".marker") && from.scrollIntoView({ block: "nearest" }));
+    requestAnimationFrame(() => from?.closest(".turn") && from.scrollIntoView({ block: "nearest" }));
     return () => {
       sheet.removeEventListener("change", look);
       cover(false);

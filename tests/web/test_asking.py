@@ -75,6 +75,11 @@ async def test_an_edit_that_is_cancelled_gives_the_draft_back(visit: Visit) -> N
     await page.press("Escape")
     await page.until("!document.querySelector('.replacing')")
     assert await page.value(BOX) == "A draft"
+    # The button does the same, and gives the focus back.
+    await page.value(f"{EDIT}[0].click()")
+    await visit.point(".replacing button")
+    await page.until("!document.querySelector('.replacing') && document.activeElement.id === 'question'")
+    assert await page.value(BOX) == "A draft"
     await page.value(f"{EDIT}[0].click()")
     await page.press("Enter")
     await page.until(f"{ANSWERED.format(1)} && !document.querySelector('.replacing')")
